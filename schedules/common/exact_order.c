@@ -21,7 +21,9 @@ typedef struct improver {
 	const mr_exact_job *job;
 	mr_exact_order *now;
 	int64_t *head, *tail;      /* [n_passes] */
+	int64_t *work;             /* [n_passes] */
 	uint32_t *at;              /* [n_passes] where it lies among its worker's passes */
+	uint32_t *last, *next;     /* [n_passes] the pass before it on its worker, behind it; MR_EXACT_NOWHERE: none */
 	uint32_t *waits, *sorted;  /* [n_passes] none waits for a later one */
 	uint32_t *place;           /* [n_passes] where it lies in sorted */
 	uint32_t *moved;           /* [n_passes] those that go behind a swap */
@@ -108,11 +110,6 @@ static uint32_t length_of(const improver *s, uint16_t worker)
 	return (s->job->first[worker + 1] - s->job->first[worker]) * s->job->n_micro;
 }
 
-static int64_t work_of(const improver *s, uint32_t pass)
-{
-	return s->job->work[pass / s->job->n_micro];
-}
-
 static uint16_t worker_of(const improver *s, uint32_t pass)
 {
 	return s->job->worker[pass / s->job->n_micro];
@@ -125,7 +122,7 @@ static int64_t longest_of(const improver *s, const mr_exact_edges *e, const int6
 	int64_t t = 0;
 
 	for (unsigned k = 0; k < e->n; k++) {
-		int64_t one = way[e->at[k].pass] + work_of(s, e->at[k].pass) + e->at[k].lag;
+		int64_t one = way[e->at[k].pass] + s->work[e->at[k].pass] + e->at[k].lag;
 
 		t = one > t ? one : t;
 	}
@@ -155,52 +152,37 @@ static bool sort(improver *s)
 			uint32_t x = list_of(s, w)[k];
 
 			s->at[x] = k;
+			s->last[x] = k ? list_of(s, w)[k - 1] : MR_EXACT_NOWHERE;
+			s->next[x] = k + 1 < many ? list_of(s, w)[k + 1] : MR_EXACT_NOWHERE;
 			s->waits[x] = j->needs[x].n + (k > 0);
 			if (!s->waits[x])
 				s->sorted[n++] = x;
 		}
 	for (uint32_t k = 0; k < n; k++) {
-		uint32_t x = s->sorted[k], w = worker_of(s, x);
+		uint32_t x = s->sorted[k], next = s->next[x];
 		const mr_exact_edges *e = &s->job->feeds[x];
 
 		for (unsigned i = 0; i < e->n; i++)
 			if (!--s->waits[e->at[i].pass])
 				s->sorted[n++] = e->at[i].pass;
-		if (s->at[x] + 1 < length_of(s, (uint16_t)w)) {
-			uint32_t next = list_of(s, (uint16_t)w)[s->at[x] + 1];
-
-			if (!--s->waits[next])
-				s->sorted[n++] = next;
-		}
+		if (next != MR_EXACT_NOWHERE && !--s->waits[next])
+			s->sorted[n++] = next;
 	}
 	return n == j->n_passes;
 }
 
-/* The pass behind @pass on its worker, or the one before it; MR_EXACT_NOWHERE: none. */
-static uint32_t next_of(const improver *s, uint32_t pass)
-{
-	uint16_t w = worker_of(s, pass);
-
-	return s->at[pass] + 1 < length_of(s, w) ? list_of(s, w)[s->at[pass] + 1] : MR_EXACT_NOWHERE;
-}
-
-static uint32_t last_of(const improver *s, uint32_t pass)
-{
-	return s->at[pass] ? list_of(s, worker_of(s, pass))[s->at[pass] - 1] : MR_EXACT_NOWHERE;
-}
-
 static int64_t head_of(const improver *s, uint32_t pass)
 {
-	uint32_t last = last_of(s, pass);
-	int64_t t = inputs_of(s, pass), end = last == MR_EXACT_NOWHERE ? 0 : s->head[last] + work_of(s, last);
+	uint32_t last = s->last[pass];
+	int64_t t = inputs_of(s, pass), end = last == MR_EXACT_NOWHERE ? 0 : s->head[last] + s->work[last];
 
 	return end > t ? end : t;
 }
 
 static int64_t tail_of(const improver *s, uint32_t pass)
 {
-	uint32_t next = next_of(s, pass);
-	int64_t t = outputs_of(s, pass), rest = next == MR_EXACT_NOWHERE ? 0 : s->tail[next] + work_of(s, next);
+	uint32_t next = s->next[pass];
+	int64_t t = outputs_of(s, pass), rest = next == MR_EXACT_NOWHERE ? 0 : s->tail[next] + s->work[next];
 
 	return rest > t ? rest : t;
 }
@@ -213,7 +195,7 @@ static void note_makespan(improver *s)
 	s->now->makespan = 0;
 	for (uint16_t w = 0; w < j->n_workers; w++) {
 		uint32_t n = length_of(s, w), x = n ? list_of(s, w)[n - 1] : 0;
-		int64_t end = n ? s->head[x] + work_of(s, x) : 0;
+		int64_t end = n ? s->head[x] + s->work[x] : 0;
 
 		s->now->makespan = end > s->now->makespan ? end : s->now->makespan;
 	}
@@ -264,7 +246,7 @@ static void renew_heads(improver *s, uint32_t k)
 		s->head[x] = t;
 		for (unsigned i = 0; i < e->n; i++)
 			make_due(s, e->at[i].pass);
-		make_due(s, next_of(s, x));
+		make_due(s, s->next[x]);
 	}
 }
 
@@ -285,7 +267,7 @@ static void renew_tails(improver *s, uint32_t k)
 		s->tail[x] = t;
 		for (unsigned i = 0; i < e->n; i++)
 			make_due(s, e->at[i].pass);
-		make_due(s, last_of(s, x));
+		make_due(s, s->last[x]);
 	}
 }
 
@@ -298,7 +280,7 @@ static bool resort(improver *s, uint32_t u, uint32_t v)
 
 	s->due[u] = 1;
 	for (uint32_t k = from; k < to; k++) {
-		uint32_t x = s->sorted[k], next = next_of(s, x);
+		uint32_t x = s->sorted[k], next = s->next[x];
 		const mr_exact_edges *e = &s->job->feeds[x];
 
 		if (!s->due[x])
@@ -340,10 +322,10 @@ static void find_path(improver *s)
 
 	s->n_path = 0;
 	for (uint32_t k = 0; k < j->n_passes; k++)
-		if (!s->head[k] && work_of(s, k) + s->tail[k] == s->now->makespan && !roll(s, ++many))
+		if (!s->head[k] && s->work[k] + s->tail[k] == s->now->makespan && !roll(s, ++many))
 			x = k;
 	while (x != MR_EXACT_NOWHERE) {
-		int64_t end = s->head[x] + work_of(s, x);
+		int64_t end = s->head[x] + s->work[x];
 		uint32_t next = MR_EXACT_NOWHERE;
 		const mr_exact_edges *e = &s->job->feeds[x];
 
@@ -353,13 +335,13 @@ static void find_path(improver *s)
 			uint32_t y = e->at[k].pass;
 
 			if (s->head[y] == end + e->at[k].lag &&
-			    s->head[y] + work_of(s, y) + s->tail[y] == s->now->makespan && !roll(s, ++many))
+			    s->head[y] + s->work[y] + s->tail[y] == s->now->makespan && !roll(s, ++many))
 				next = y;
 		}
-		if (s->at[x] + 1 < length_of(s, worker_of(s, x))) {
-			uint32_t y = list_of(s, worker_of(s, x))[s->at[x] + 1];
+		if (s->next[x] != MR_EXACT_NOWHERE) {
+			uint32_t y = s->next[x];
 
-			if (s->head[y] == end && work_of(s, y) + s->tail[y] + end == s->now->makespan &&
+			if (s->head[y] == end && s->work[y] + s->tail[y] + end == s->now->makespan &&
 			    !roll(s, ++many))
 				next = y;
 		}
@@ -413,19 +395,19 @@ static int64_t estimate(const improver *s, const swap *x)
 		tail_v = outputs_of(s, v), by_v, by_u;
 
 	if (x->at) {
-		int64_t end = s->head[list[x->at - 1]] + work_of(s, list[x->at - 1]);
+		int64_t end = s->head[list[x->at - 1]] + s->work[list[x->at - 1]];
 
 		head_v = end > head_v ? end : head_v;
 	}
-	head_u = head_v + work_of(s, v) > head_u ? head_v + work_of(s, v) : head_u;
+	head_u = head_v + s->work[v] > head_u ? head_v + s->work[v] : head_u;
 	if (x->at + 2 < length_of(s, x->worker)) {
-		int64_t rest = s->tail[list[x->at + 2]] + work_of(s, list[x->at + 2]);
+		int64_t rest = s->tail[list[x->at + 2]] + s->work[list[x->at + 2]];
 
 		tail_u = rest > tail_u ? rest : tail_u;
 	}
-	tail_v = tail_u + work_of(s, u) > tail_v ? tail_u + work_of(s, u) : tail_v;
-	by_v = head_v + work_of(s, v) + tail_v;
-	by_u = head_u + work_of(s, u) + tail_u;
+	tail_v = tail_u + s->work[u] > tail_v ? tail_u + s->work[u] : tail_v;
+	by_v = head_v + s->work[v] + tail_v;
+	by_u = head_u + s->work[u] + tail_u;
 	return by_v > by_u ? by_v : by_u;
 }
 
@@ -463,6 +445,15 @@ static bool choose(improver *s, int64_t best, swap *out)
 
 /* --- the search --- */
 
+/* Let @next come behind @last on their worker. */
+static void link_up(improver *s, uint32_t last, uint32_t next)
+{
+	if (last != MR_EXACT_NOWHERE)
+		s->next[last] = next;
+	if (next != MR_EXACT_NOWHERE)
+		s->last[next] = last;
+}
+
 /* Swap and time, or do not try that again soon if passes would wait for each other then. */
 static void step(improver *s, const swap *x)
 {
@@ -477,14 +468,17 @@ static void step(improver *s, const swap *x)
 	list[x->at + 1] = u;
 	s->at[v] = x->at;
 	s->at[u] = x->at + 1;
+	link_up(s, s->last[u], v);
+	link_up(s, u, s->next[v]);
+	link_up(s, v, u);
 	*held(s, v, u) = s->step + HOLD + roll(s, HOLD_MORE);
 	make_due(s, u);
 	make_due(s, v);
-	make_due(s, next_of(s, u));
+	make_due(s, s->next[u]);
 	renew_heads(s, from);
 	make_due(s, u);
 	make_due(s, v);
-	make_due(s, last_of(s, v));
+	make_due(s, s->last[v]);
 	renew_tails(s, to);
 	note_makespan(s);
 }
@@ -530,7 +524,10 @@ static mr_status allocate(improver *s)
 
 	s->head = calloc(n, sizeof(*s->head));
 	s->tail = calloc(n, sizeof(*s->tail));
+	s->work = calloc(n, sizeof(*s->work));
 	s->at = calloc(n, sizeof(*s->at));
+	s->last = calloc(n, sizeof(*s->last));
+	s->next = calloc(n, sizeof(*s->next));
 	s->waits = calloc(n, sizeof(*s->waits));
 	s->sorted = calloc(n, sizeof(*s->sorted));
 	s->place = calloc(n, sizeof(*s->place));
@@ -539,9 +536,11 @@ static mr_status allocate(improver *s)
 	s->path = calloc(n, sizeof(*s->path));
 	s->swaps = calloc(n, sizeof(*s->swaps));
 	s->held = calloc(n * s->job->most_beside, sizeof(*s->held));
-	if (!s->head || !s->tail || !s->at || !s->waits || !s->sorted || !s->place ||
-	    !s->moved || !s->due || !s->path || !s->swaps || !s->held)
+	if (!s->head || !s->tail || !s->work || !s->at || !s->last || !s->next || !s->waits || !s->sorted ||
+	    !s->place || !s->moved || !s->due || !s->path || !s->swaps || !s->held)
 		return mr_fail(MR_ERESOURCE, "no memory to improve an order of %zu passes", n);
+	for (size_t x = 0; x < n; x++)
+		s->work[x] = s->job->work[x / s->job->n_micro];
 	return MR_OK;
 }
 
@@ -549,7 +548,10 @@ static void fini(improver *s)
 {
 	free(s->head);
 	free(s->tail);
+	free(s->work);
 	free(s->at);
+	free(s->last);
+	free(s->next);
 	free(s->waits);
 	free(s->sorted);
 	free(s->place);
