@@ -92,7 +92,8 @@ static const mr_option options[] = {
 	 "makespan is made short; 0: 200, or fewer where the plan is so large that they would take more than some "
 	 "hundredths of a second"},
 	{"swaps", MR_OPT_INT, "0", 0, 1e9, NULL, NULL,
-	 "of neighbours in the placement found, to shorten its order, beside the proof; 0: four for each of its nodes"},
+	 "of neighbours in the placement found, to shorten its order, beside the proof; where room decides the time, "
+	 "up to a quarter of theirs goes to a beam before them; 0: four for each of its nodes"},
 	MR_STAGE_COSTS_OPTION,
 	{0},
 };

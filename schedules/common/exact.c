@@ -2,9 +2,12 @@
 
 #include <string.h>
 
+#include "schedules/common/exact_beam.h"
 #include "schedules/common/exact_tree.h"
 
-#define STRIDES 16 /* a bound in fine units is raised by this part of the gap at a time */
+#define STRIDES 16      /* a bound in fine units is raised by this part of the gap at a time */
+#define BEAM_OF_STEPS 4 /* a beam takes this part of the time of all swaps */
+#define MOST_RUNS 64u
 
 typedef struct solver {
 	const mr_exact_job *job;
@@ -49,6 +52,15 @@ static void raise_bound(solver *s)
 	}
 }
 
+/* s->found is the order, if it is shorter. */
+static void take_found(solver *s)
+{
+	if (s->found.makespan >= s->best->makespan)
+		return;
+	memcpy(s->best->pass, s->found.pass, s->job->n_passes * sizeof(*s->best->pass));
+	s->best->makespan = s->found.makespan;
+}
+
 /* Look for an order that ends by @target, in at most @nodes nodes. */
 static mr_status look(solver *s, int64_t target, uint64_t nodes, mr_exact_answer *answer)
 {
@@ -57,10 +69,8 @@ static mr_status look(solver *s, int64_t target, uint64_t nodes, mr_exact_answer
 		MR_TRY(mr_exact_tree(s->job, s->narrower, &s->root, target, nodes / 2, &s->found, answer));
 	if (*answer == MR_EXACT_NONE)
 		s->bound = target + 1 > s->bound ? target + 1 : s->bound;
-	if (*answer == MR_EXACT_FOUND && s->found.makespan < s->best->makespan) {
-		memcpy(s->best->pass, s->found.pass, s->job->n_passes * sizeof(*s->best->pass));
-		s->best->makespan = s->found.makespan;
-	}
+	if (*answer == MR_EXACT_FOUND)
+		take_found(s);
 	return MR_OK;
 }
 
@@ -76,11 +86,26 @@ static mr_status search_trees(solver *s)
 	return MR_OK;
 }
 
+/* Begin with the order of a beam if that is shorter; *@steps: what is left of them. */
+static mr_status search_beam(solver *s, uint64_t *steps)
+{
+	uint64_t runs = *steps / BEAM_OF_STEPS / MR_EXACT_BEAM_SWAPS;
+
+	if (s->bound >= s->best->makespan || !runs || !mr_exact_beam_suits(s->job))
+		return MR_OK;
+	runs = runs < MOST_RUNS ? runs : MOST_RUNS;
+	*steps -= runs * MR_EXACT_BEAM_SWAPS;
+	MR_TRY(mr_exact_beam(s->job, (uint32_t)runs, &s->found));
+	take_found(s);
+	return MR_OK;
+}
+
 static mr_status solve(solver *s, uint64_t steps)
 {
 	MR_TRY(mr_exact_improve(s->job, s->best, 0, 0));
 	s->bound = mr_exact_lower(s->narrower, 0, s->best->makespan, &s->root);
 	s->most += mr_exact_narrower_made(s->narrower);
+	MR_TRY(search_beam(s, &steps));
 	MR_TRY(mr_exact_improve(s->job, s->best, s->bound, steps / 2));
 	if (!is_open(s))
 		return MR_OK;

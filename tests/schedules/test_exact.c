@@ -11,6 +11,7 @@
 #include "lower/lower.h"
 #include "sched_help.h"
 #include "schedules/common/exact.h"
+#include "schedules/common/exact_beam.h"
 #include "search_help.h"
 
 #define MOST_STAGES 8u
@@ -51,7 +52,7 @@ static void take(const problem *p, const mr_exact_job *job, const mr_list_order 
 	}
 }
 
-static mr_exact_result solve(const problem *p, uint64_t nodes, uint64_t steps)
+static void make_job(const problem *p, mr_list_order **from, mr_exact_job *job, mr_exact_order *order)
 {
 	static const uint16_t worker_of[MOST_STAGES] = {0, 1, 2, 3, 4, 5, 6, 7};
 	mr_list_job list = {.n_workers = p->n_workers,
@@ -62,15 +63,21 @@ static mr_exact_result solve(const problem *p, uint64_t nodes, uint64_t steps)
 			    .cost = p->stage,
 			    .cap = p->cap,
 			    .split = true};
+
+	MR_CHECK_OK(mr_list_order_create(&list, from));
+	MR_CHECK_OK(mr_exact_job_init(job, &list));
+	MR_CHECK_OK(mr_exact_order_init(job, order));
+}
+
+static mr_exact_result solve(const problem *p, uint64_t nodes, uint64_t steps)
+{
 	mr_list_order *from = NULL;
 	mr_exact_order order;
 	mr_exact_result r = {0};
 	mr_exact_job job;
 	int64_t *begin, found;
 
-	MR_CHECK_OK(mr_list_order_create(&list, &from));
-	MR_CHECK_OK(mr_exact_job_init(&job, &list));
-	MR_CHECK_OK(mr_exact_order_init(&job, &order));
+	make_job(p, &from, &job, &order);
 	begin = calloc(job.n_passes, sizeof(*begin));
 	CU_ASSERT_FATAL(begin != NULL);
 	take(p, &job, from, begin);
@@ -172,6 +179,72 @@ static void eight_by_sixteen_is_proved(void)
 	}
 }
 
+/* The makespan of a beam's order, whose times are those of the order; 0 where none suits. @by_list: of the list
+ * scheduler's. */
+static double beam(const problem *p, uint32_t runs, double *by_list)
+{
+	mr_list_order *from = NULL;
+	mr_exact_order order, again;
+	mr_exact_job job;
+	double found = 0;
+
+	make_job(p, &from, &job, &order);
+	MR_CHECK_OK(mr_exact_order_init(&job, &again));
+	*by_list = from->makespan;
+	if (mr_exact_beam_suits(&job)) {
+		MR_CHECK_OK(mr_exact_beam(&job, runs, &order));
+		MR_CHECK_OK(mr_exact_beam(&job, runs, &again));
+		CU_ASSERT(memcmp(order.pass, again.pass, job.n_passes * sizeof(*order.pass)) == 0);
+		CU_ASSERT_EQUAL(order.makespan, again.makespan);
+		MR_CHECK_OK(mr_exact_improve(&job, &order, 0, 0)); /* times anew */
+		CU_ASSERT_EQUAL(order.makespan, again.makespan);
+		found = (double)order.makespan * job.unit;
+	}
+	mr_exact_order_fini(&again);
+	mr_exact_order_fini(&order);
+	mr_exact_job_fini(&job);
+	mr_list_order_destroy(from);
+	return found;
+}
+
+/* Where room decides: no order of a beam undercuts the shortest, and most are. */
+static void beams_find_short_orders(void)
+{
+	uint32_t solved = 0, shortest_found = 0;
+
+	for (uint64_t n = 0; n < 150; n++) {
+		problem p = draw_problem(n, 3, 4, n % 3 ? 1 : 0.1);
+		double by_list, found = beam(&p, 2, &by_list), best = found > 0 ? shortest(&p, 300000) : 0;
+
+		if (!(best > 0))
+			continue;
+		solved++;
+		CU_ASSERT(found >= best - 1e-9);
+		shortest_found += found <= best + 1e-9;
+	}
+	CU_ASSERT(solved >= 40 && shortest_found >= solved * 3 / 4);
+}
+
+/* Eight workers, room for four of 48: shorter than by the list scheduler, and search begins with it. */
+static void beams_are_shorter_than_lists(void)
+{
+	for (uint64_t n = 900; n < 903; n++) {
+		problem p = {.n_workers = 8, .n_micro = 48};
+		double by_list, found;
+		mr_exact_result r;
+
+		for (uint16_t s = 0; s < 8; s++) {
+			p.stage[s] = (mr_stage_cost){.f = draw(n, 10 + s, 8, 12), .i = draw(n, 20 + s, 8, 12),
+						     .w = draw(n, 30 + s, 8, 12), .c = draw(n, 40 + s, 0, 3)};
+			p.cap[s] = 4;
+		}
+		found = beam(&p, 2, &by_list);
+		r = solve(&p, 0, 8 * MR_EXACT_BEAM_SWAPS);
+		CU_ASSERT(found > 0 && found < by_list * 0.98);
+		CU_ASSERT(r.bound <= found && r.makespan <= found);
+	}
+}
+
 static void check_plan(mr_plan *plan, const mr_cost *costs, const mr_sched_proof *proof, double cap)
 {
 	search_figures f = search_walk(plan, costs);
@@ -234,6 +307,8 @@ void mr_suite_exact(void)
 	MR_TEST(swaps_keep_the_times);
 	MR_TEST(costs_need_no_unit);
 	MR_TEST(eight_by_sixteen_is_proved);
+	MR_TEST(beams_find_short_orders);
+	MR_TEST(beams_are_shorter_than_lists);
 	MR_TEST(plans_of_search_are_checked);
 	MR_TEST(equal_passes_are_known);
 }
