@@ -9,6 +9,7 @@
 #include "nn/choices.h"
 #include "nn/kernels.h"
 #include "report/figures.h"
+#include "report/output.h"
 #include "report/table.h"
 #include "schedules/registry.h"
 
@@ -97,7 +98,7 @@ static bool print_elsewhere(mr_plugin_kind kind, const char *name)
 	return n;
 }
 
-static mr_status run(mr_args *args)
+static mr_status list(mr_args *args)
 {
 	mr_plugin_kind kind;
 	mr_plugin p;
@@ -129,6 +130,12 @@ static mr_status run(mr_args *args)
 	for (const mr_option *o = p.options; o->name; o++)
 		mr_option_help_print(o, "", stdout);
 	return MR_OK;
+}
+
+/* A list may be longer than the buffer of standard output, so a failure may lie before the last flush. */
+static mr_status run(mr_args *args)
+{
+	return mr_output_flush(list(args));
 }
 
 const mr_command mr_command_list = {
