@@ -181,7 +181,8 @@ void mr_exec_release(mr_run *run, const mr_task *t, mr_slot *slot)
 	if (s + 1 < run->n_stages)
 		mr_link_give_back(&st->grad, slot->grad);
 	mr_links_free(st, slot);
-	count_staleness(mr_run_weights(run, t->in->pipe, s), mr_run_shard(run, t->in->pipe, s), slot->version);
+	if (!(run->facts & MR_COUNTS_AT_STEPS))
+		count_staleness(mr_run_weights(run, t->in->pipe, s), mr_run_shard(run, t->in->pipe, s), slot->version);
 }
 
 void mr_exec_release_rest(mr_run *run, const mr_task *t)

@@ -53,6 +53,7 @@ typedef enum mr_feature_fact {
 	MR_JUDGES_STEPS = 16, /* a loss that is not finite is an error with its step, not with its F */
 	MR_SHARES_STAGES = 32, /* several workers have a part in a stage, and any may wait for its versions and sums */
 	MR_OVERWRITES = 64,   /* other workers may overwrite a version once it is published: observers come before */
+	MR_COUNTS_AT_STEPS = 128, /* the ages of gradients are counted with their steps, not with their passes */
 } mr_feature_fact;
 
 /* Where a ring that feeds samples stands in lists that are no plan's own. */
@@ -83,6 +84,11 @@ typedef struct mr_instead {
 	 * place behind. @place: of the ring that feeds them, zeros at first. NULL: as the lists have them. */
 	mr_status (*sample)(mr_run *run, uint16_t stage, uint64_t step, mr_feed_place *place, uint64_t *micro);
 	void (*leave_sample)(mr_run *run, mr_feed_place *place);
+	/** Make training sample @i of micro-batch @micro, in @pipe. NULL: the data's, in the order of their numbers. */
+	void (*make_sample)(const mr_run *run, uint8_t pipe, uint64_t micro, int64_t i, void *input, void *target);
+	/** Links in whose slots those of stage @s in @pipe lie, of training and of evaluations. NULL: in memory of
+	 * their own; where a run pauses only when all are free, evaluations in those of training. */
+	const mr_links_stage *(*lender)(const mr_run *run, uint8_t pipe, uint16_t s);
 	/** See mr_run_read; NULL: found in the lists. */
 	mr_status (*read)(const mr_run *run, uint8_t pipe, uint16_t stage, uint64_t micro, uint64_t *version,
 			  bool *drops);

@@ -117,6 +117,7 @@ void mr_links_layout(mr_links *l, uint8_t pipe, uint16_t s, const mr_stage *stag
 	st->slot_bytes = mr_align_up(z->slot_bytes, MR_CACHE_LINE);
 	st->slot = mr_arena_take(a, st->n_slots * sizeof(mr_slot), MR_CACHE_LINE);
 	st->borrows_slots = lender && lender->n_slots >= st->n_slots;
+	st->slot_bytes = st->borrows_slots ? lender->slot_bytes : st->slot_bytes;
 	st->slot_memory = st->borrows_slots ? lender->slot_memory
 					    : mr_arena_take(a, st->n_slots * st->slot_bytes, MR_CACHE_LINE);
 	st->n_kept = targets ? p->n_micro + run_ahead(p, mr_plan_worker(p, pipe, s)) : 0;

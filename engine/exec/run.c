@@ -177,15 +177,20 @@ static bool slots_rest(const mr_run *run)
 /* Measure or take the memory of stage @s in @pipe; returns the bytes of scratch that it needs from its worker. */
 static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 {
+	const mr_links_stage *lender = NULL;
+
 	if (mr_run_leads(run, pipe, s))
 		mr_weights_layout(mr_run_weights(run, pipe, s), a, mr_run_shard(run, pipe, s));
 	if (pipe == 0)
 		MR_EACH_FEATURE(run, f, layout)
 			(*f)->layout(run, s, a);
-	mr_links_layout(&run->train, pipe, s, run->stage[s], NULL, a);
+	if (run->hooks.instead.lender)
+		lender = run->hooks.instead.lender(run, pipe, s);
+	mr_links_layout(&run->train, pipe, s, run->stage[s], lender, a);
+	if (slots_rest(run))
+		lender = mr_links_at(&run->train, pipe, s);
 	if (pipe < run->eval_plan->n_pipes)
-		mr_links_layout(&run->eval, pipe, s, run->stage[s],
-				slots_rest(run) ? mr_links_at(&run->train, pipe, s) : NULL, a);
+		mr_links_layout(&run->eval, pipe, s, run->stage[s], lender, a);
 	return scratch_bytes(run, pipe, s);
 }
 

@@ -138,7 +138,7 @@ uint32_t mr_run_sums_of(const mr_plan *p, uint8_t pipe, uint16_t s)
 
 	if (mr_plan_has_stage_replicas(p))
 		return 1;
-	if (p->n_pipes == 1 || mr_contract_replicates(&p->contract))
+	if (mr_plan_partial_sums(p, s) == 1 || mr_contract_replicates(&p->contract))
 		return mr_plan_sum(p, s);
 	for (uint32_t i = 0; i < l->n; i++)
 		if (l->at[i].stage == s && l->at[i].pipe == pipe)

@@ -109,7 +109,7 @@ static mr_status check_numbers(const mr_plan *p)
 			       (int)c->predict, c->ema_decay_ppm);
 	if (c->coverage == MR_COVER_FORWARD)
 		return MR_OK;
-	if (c->flush == MR_FLUSH_NONE && p->n_pipes > 1 && !mr_plan_has_stage_replicas(p))
+	if (c->flush == MR_FLUSH_NONE && p->n_pipes > 1 && !mr_plan_has_stage_replicas(p) && !c->whole_steps)
 		return mr_fail(MR_ECONFIG,
 			       "%u pipes without a flush: no list decides which version a foreign pipe reads",
 			       p->n_pipes);
@@ -224,6 +224,64 @@ static mr_status check_turns(const mr_plan *p)
 	return MR_OK;
 }
 
+static bool has_rooms(const mr_plan *p)
+{
+	for (uint16_t s = 0; s < p->n_stages; s++)
+		if (p->rooms[s])
+			return true;
+	return false;
+}
+
+/* What goes with whole steps alone. */
+static mr_status check_beside_whole_steps(const mr_plan *p)
+{
+	const mr_contract *c = &p->contract;
+
+	if ((c->own_data || c->equal_rates) && !c->whole_steps)
+		return mr_fail(MR_ECONFIG, "pipes have data and rates of their own where each makes whole steps");
+	if (c->catches_up && !(c->delay && c->whole_steps))
+		return mr_fail(MR_ECONFIG, "micro-batches catch up with a delay where pipes make whole steps");
+	if (has_rooms(p) && !(c->ring && c->whole_steps))
+		return mr_fail(MR_ECONFIG, "pipes keep activations in rooms by turns in a ring, with whole steps");
+	return MR_OK;
+}
+
+/* Checks what "Whole steps" in plan.h requires. */
+static mr_status check_whole_steps(const mr_plan *p)
+{
+	const mr_contract *c = &p->contract;
+
+	if (c->coverage != MR_COVER_TRAIN || c->flush != MR_FLUSH_NONE || p->n_pipes < 2 ||
+	    mr_plan_has_stage_replicas(p) || mr_contract_replicates(c) || c->predict != MR_PREDICT_NONE ||
+	    c->sync_steps || c->racing)
+		return mr_fail(MR_ECONFIG, "whole steps are for several pipes that train without a flush, in a fixed "
+					   "order, on the weights that they read");
+	if (!c->same_version_b || c->sum != MR_SUM_ASCENDING || (c->ring ? c->need % p->n_pipes : c->need != 1) ||
+	    (c->ring && c->read_f != MR_READ_BATCH) || (c->read_f != MR_READ_LATEST && c->read_f != MR_READ_BATCH))
+		return mr_fail(MR_ECONFIG, "whole steps commit each micro-batch, or in a ring rounds of all pipes, and "
+					   "read the latest version or that of the batch, forward and backward");
+	MR_TRY(check_beside_whole_steps(p));
+	if (mr_plan_repeats(p) && (mr_plan_length(p, MR_PROLOGUE) || mr_plan_length(p, MR_EPILOGUE)))
+		return mr_fail(MR_ECONFIG,
+			       "with whole steps every iteration ends what it begins: the body is the whole plan");
+	for (size_t i = 0; i < (size_t)p->n_workers * MR_N_SECTIONS; i++)
+		for (uint32_t k = 0; k < p->lists[i].n; k++) {
+			const mr_instr *in = &p->lists[i].at[k];
+
+			if (mr_op_is_compute(in->op) && in->op != MR_OP_F && in->op != MR_OP_B)
+				return mr_fail(MR_ECONFIG,
+					       "worker %zu: %s of micro-batch %u: with whole steps there are F and B "
+					       "alone",
+					       i / MR_N_SECTIONS, mr_op_name((mr_op)in->op), in->micro);
+			if (mr_op_is_compute(in->op) && in->micro >= p->n_micro)
+				return mr_fail(MR_ECONFIG,
+					       "worker %zu: micro-batch %u belongs to another iteration, and with "
+					       "whole steps each ends what it begins",
+					       i / MR_N_SECTIONS, in->micro);
+		}
+	return MR_OK;
+}
+
 static bool has_turns(const mr_plan *p)
 {
 	for (uint16_t s = 0; s < p->n_stages; s++)
@@ -323,8 +381,9 @@ static mr_status check_rules(const mr_plan *p)
 		{c->weight_rooms == 1 || (c->weight_rooms && (!c->release_sums || c->private_weights || any_frozen(p))),
 		 "weights are sharded where sums are released, in at least two rooms, one copy of the weights, and "
 		 "every stage trains"},
-		{c->ring && !(trains && (barrier || c->flush == MR_FLUSH_LOCAL) && !one && !mr_contract_replicates(c)),
-		 "a ring is of several pipes that read the same weights and flush"},
+		{c->ring && !(trains && (barrier || c->flush == MR_FLUSH_LOCAL || c->whole_steps) && !one &&
+			      !mr_contract_replicates(c)),
+		 "a ring is of several pipes that read the same weights and flush, or make whole steps"},
 		{c->racing && !(trains && !flushes && latest && !c->same_version_b &&
 				c->predict != MR_PREDICT_BACK && ascending && one && p->n_stages == p->n_workers),
 		 "a racing plan has one stage a worker, one pipe and no flush, reads the latest version forward and "
@@ -351,6 +410,7 @@ mr_status mr_contract_check(const mr_plan *plan)
 		MR_TRY(check_racing(plan));
 	if (plan->contract.ring)
 		MR_TRY(check_ring(plan));
+	MR_TRY(plan->contract.whole_steps ? check_whole_steps(plan) : check_beside_whole_steps(plan));
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		for (uint16_t s = 0; s < plan->n_stages; s++)
 			if (mr_plan_worker(plan, (uint8_t)p, s) == MR_WORKER_ANY)

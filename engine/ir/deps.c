@@ -20,6 +20,17 @@ static bool before_in_ring(const mr_plan *plan, const mr_instr *in, uint64_t n, 
 	return true;
 }
 
+/* The backward pass behind which the room of @in, an F, is free. */
+static uint32_t deps_of_room(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep *deps)
+{
+	uint64_t micro = mr_instr_micro(plan, in, n), k = plan->rooms[in->stage];
+
+	if (!k || micro < k)
+		return 0;
+	deps[0] = (mr_dep){MR_DEP_GRAD, (uint8_t)((micro - k) % plan->n_pipes), in->stage, micro - k, 0};
+	return 1;
+}
+
 static uint32_t deps_of_forward(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep *deps)
 {
 	const mr_contract *c = &plan->contract;
@@ -30,6 +41,7 @@ static uint32_t deps_of_forward(const mr_plan *plan, const mr_instr *in, uint64_
 	if (s > 0)
 		deps[k++] = (mr_dep){MR_DEP_F, in->pipe, (uint16_t)(s - 1), mr_instr_micro(plan, in, n), 0};
 	k += before_in_ring(plan, in, n, &deps[k]);
+	k += deps_of_room(plan, in, n, &deps[k]);
 	if (version > 0 && c->flush == MR_FLUSH_BARRIER) {
 		deps[k++] = (mr_dep){MR_DEP_COMMITS, in->pipe, s, version, 0};
 	} else if (mr_contract_averages(c, version) && version > 0) {
@@ -64,6 +76,9 @@ static uint32_t deps_of_backward(const mr_plan *plan, const mr_instr *in, uint64
 	/* The other parts may still read this part's sum: their steps end with the commit before. */
 	if (plan->lowered && plan->stage_replicas[s] > 1 && micro >= plan->stage_replicas[s])
 		deps[k++] = (mr_dep){MR_DEP_COMMIT, in->pipe, s, micro / plan->stage_replicas[s], 0};
+	if (plan->lowered && plan->contract.whole_steps && plan->contract.ring && micro &&
+	    micro % plan->contract.need == 0) /* the sum is free */
+		deps[k++] = (mr_dep){MR_DEP_COMMIT, in->pipe, s, micro / plan->contract.need, 0};
 	k += deps_of_buffer(plan, in, n, &deps[k]);
 	if (has_next(plan, s))
 		deps[k++] = (mr_dep){MR_DEP_GRAD, in->pipe, (uint16_t)(s + 1), micro, 0};
@@ -125,6 +140,8 @@ uint32_t mr_deps_of(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep 
 		return deps_of_sum(plan, in, n, deps);
 	case MR_OP_U:
 		k = deps_of_sum(plan, in, n, deps);
+		if (plan->contract.whole_steps && target > 1)
+			deps[k++] = (mr_dep){MR_DEP_COMMIT, in->pipe, in->stage, target - 1, 0};
 		if (plan->contract.clip)
 			deps[k++] = (mr_dep){
 				(uint8_t)(plan->contract.flush == MR_FLUSH_VALIDATED ? MR_DEP_NORM : MR_DEP_NORMS),

@@ -30,6 +30,9 @@
  * U(s,v,p) alone, or where version v is an average for AVG(s,v,.) of every pipe; AVG(s,v,p) waits for version v - 1 of
  * s in every pipe.
  *
+ * Whole steps (plan.h): U(s,v) stands with the pipe of the last micro-batch of its count, and also waits for version
+ * v - 1. With ring B(m,s) of the first m of a count waits for the commit before; with rooms F(m,s) for B(m-K,s).
+ *
  * Ring (contract.ring): F(m,s) also waits for F(m-1,s), and B|I(m,s) for B|I(m-1,s), of one commit in the pipe before.
  * Released sums: B and W of s also wait for the commit of their count at the second stage above that trains.
  *
@@ -79,10 +82,10 @@ typedef struct mr_dep {
 
 #define MR_DEPS_MAX 5
 
-/* Does @micro follow the one before it in the ring? The first of a commit begins when it can. */
+/* Does @micro follow the one before it in the ring? The first of a commit begins when it can, but with whole steps. */
 static inline bool mr_ring_follows(const mr_plan *plan, uint64_t micro)
 {
-	return plan->contract.ring && micro % plan->contract.need;
+	return plan->contract.ring && (plan->contract.whole_steps ? micro : micro % plan->contract.need) > 0;
 }
 
 /**

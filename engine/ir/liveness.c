@@ -105,6 +105,23 @@ static void trace(const mr_unroll *g, uint8_t pipe, uint16_t s, life *l)
 	}
 }
 
+/* Whole steps: commits of several workers follow each other, and what a gradient was computed on is live until the step
+ * with it. So commits and last reads are numbered by versions. */
+static void trace_whole(const mr_unroll *g, uint16_t s, life *l)
+{
+	memset(l->last, 0, l->n * sizeof(*l->last));
+	for (l->latest = 0; l->latest + 1 < g->n_versions; l->latest++) {
+		uint32_t v = (uint32_t)l->latest + 1, node = g->commit[mr_unroll_at(g, 0, s, v)];
+		uint64_t need = g->plan->contract.need, first = (v - 1) * need;
+
+		if (node == MR_NO_NODE)
+			return;
+		l->made[v] = 2 * v + 1;
+		for (uint64_t m = first; m < first + need; m++)
+			note(l, mr_unroll_read(g, g->f[s * (size_t)g->n_micro + (size_t)m]), 2 * v - 1);
+	}
+}
+
 /* The first version from @from up to @to that is committed after the last read of @version; @to if none is. */
 static uint64_t gone_at(const life *l, uint64_t version, uint64_t from, uint64_t to)
 {
@@ -145,7 +162,10 @@ static void find(const mr_unroll *g, life *l, uint16_t *live)
 		for (unsigned p = 0; p < mr_plan_partial_sums(g->plan, s); p++) {
 			uint16_t n;
 
-			trace(g, (uint8_t)p, s, l);
+			if (g->plan->contract.whole_steps)
+				trace_whole(g, s, l);
+			else
+				trace(g, (uint8_t)p, s, l);
 			n = most(l, g->plan->n_versions[s]);
 			live[s] = n > live[s] ? n : live[s];
 		}

@@ -101,6 +101,18 @@
  * run (contract.need) is P micro-batches, or a multiple. A stage of r workers steps with r / stage_replicas[0] times
  * the rate, since it commits more rarely by that factor and each commit sums more micro-batches by it.
  *
+ * Whole steps (mr_contract.whole_steps; several pipes that read one copy of the weights and do not flush). A commit is
+ * one pipe's: that of the last micro-batch of its count, whose worker steps the whole stage behind its last B. A pipe
+ * begins and ends its micro-batches in one iteration, and F reads the latest version by its own list, or by the number
+ * of its batch; versions of other pipes it waits for. With need = 1 each pipe sums into a buffer of its own and commits
+ * in the order of the micro-batches, whose numbers are thus the order in which gradients arrive: U(s, v) comes after
+ * U(s, v-1), whichever workers carry them out. Version v - cap may be overwritten by then: whoever reads it has
+ * committed. So cap is 1 + the most commits between a read and the commit of its gradient.
+ * With ring, counts may have several micro-batches, of all pipes: these add to one sum a stage, one after the other,
+ * and B of the first waits for the step with what was in it. F(m, s) and B(m, s) then come after those of m - 1, also
+ * of another count. Stage s may keep the activations of all pipes in rooms[s] = K rooms, that of m in room m mod K:
+ * F(m, s) waits for B(m - K, s). The slots of the pipes are then names without memory.
+ *
  * Order of the dependencies (as in the literature; loss counts to the last F): F(m,s) after F(m,s-1); B|I(m,s) after
  * F(m,s) and B|I(m,s+1); W after I; R(m,s) before B|I(m,s); U(s) after all B|W of its count, after AR(s) where there is
  * one, and after every stage's N where there is one. See ir/deps.h.
@@ -381,15 +393,19 @@ static inline uint32_t mr_plan_need(const mr_plan *plan, uint16_t stage)
 	return plan->stage_replicas[stage] ? plan->stage_replicas[stage] : plan->contract.need;
 }
 
-/* Parts into which sum and step of @stage are cut: its replicas, or else the pipes. */
+/* Parts into which sum and step of @stage are cut: its replicas, or else the pipes; whole steps: one. */
 static inline uint8_t mr_plan_partial_sums(const mr_plan *plan, uint16_t stage)
 {
+	if (plan->contract.whole_steps)
+		return 1;
 	return plan->stage_replicas[stage] ? plan->stage_replicas[stage] : plan->n_pipes;
 }
 
 /* The part of @stage to which @pipe belongs. */
 static inline uint8_t mr_plan_part(const mr_plan *plan, uint16_t stage, uint8_t pipe)
 {
+	if (plan->contract.whole_steps)
+		return 0;
 	return (uint8_t)(plan->stage_replicas[stage] ? pipe % plan->stage_replicas[stage] : pipe);
 }
 
@@ -407,11 +423,12 @@ static inline uint64_t mr_plan_applied_on(const mr_plan *plan, uint16_t stage, u
 	return mr_plan_trains(plan, stage) ? mr_contract_after(&plan->contract, micro / mr_plan_need(plan, stage)) : 0;
 }
 
-/* The version that F of a micro-batch of @batch reads at @stage under MR_READ_BATCH. */
-static inline uint64_t mr_plan_batch_version(const mr_plan *plan, uint16_t stage, uint64_t batch)
+/* The version that F of @micro reads at @stage under MR_READ_BATCH. */
+static inline uint64_t mr_plan_batch_version(const mr_plan *plan, uint16_t stage, uint64_t micro)
 {
 	const mr_contract *c = &plan->contract;
-	uint64_t delay = stage < c->delayed ? c->delay : 0;
+	uint64_t batch = micro / c->need, late = stage + (c->catches_up ? micro % c->need : 0);
+	uint64_t delay = late < c->delayed ? c->delay : 0;
 
 	return batch > delay && mr_plan_trains(plan, stage) ? mr_contract_after(c, batch - delay) : 0;
 }

@@ -201,14 +201,15 @@ static mr_status put(mr_unroll *g, uint32_t *cell, uint32_t node, const char *wh
 	return MR_OK;
 }
 
-/* Is @node the last of its count so far? In one list that is the later instruction; in lists that steal from each other
- * it is the one that is summed later. */
+/* Is @node the last of its count so far? In one list that is the later instruction; in lists that steal from each
+ * other, or of pipes that add to one sum, it is the one that is summed later. */
 static bool is_last_sum(const mr_unroll *g, uint32_t node, uint64_t version)
 {
 	const mr_instr *in = g->at[node].in;
-	uint32_t before = g->last_sum[mr_unroll_at(g, in->pipe, in->stage, version)];
+	uint8_t part = mr_plan_part(g->plan, in->stage, in->pipe);
+	uint32_t before = g->last_sum[mr_unroll_at(g, part, in->stage, version)];
 
-	return before == MR_NO_NODE || !g->plan->contract.steal ||
+	return before == MR_NO_NODE || (!g->plan->contract.steal && !g->plan->contract.whole_steps) ||
 	       mr_unroll_micro(g, before) <= mr_unroll_micro(g, node);
 }
 
@@ -266,7 +267,8 @@ static mr_status enter_commit(mr_unroll_build *b, uint32_t node)
 	uint64_t version = mr_unroll_target(g, node);
 	char name[MR_NODE_TEXT];
 
-	if (in->pipe >= mr_plan_partial_sums(g->plan, in->stage) && !mr_op_is_compute(in->op))
+	if (in->pipe >= mr_plan_partial_sums(g->plan, in->stage) && !mr_op_is_compute(in->op) &&
+	    !g->plan->contract.whole_steps)
 		return mr_fail(MR_ECONFIG, "%s: stage %u has parts 0..%u", mr_unroll_name(g, node, name), in->stage,
 			       mr_plan_partial_sums(g->plan, in->stage) - 1);
 	if (version < 1 || version >= g->n_versions)

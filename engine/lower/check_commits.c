@@ -158,6 +158,33 @@ static mr_status enter_shared(const mr_unroll *g, uint32_t node)
 	return check_flags(g, node, micro % need == 0);
 }
 
+/* Whole steps: the sum of @node, and its pipe, are free if the step with the sum before stands before it in its list;
+ * @last: the node that was last at this pipe and stage. Edges keep the order of the steps. */
+static mr_status enter_whole(const mr_unroll *g, uint32_t node, mr_sum_state *s)
+{
+	const mr_instr *in = g->at[node].in;
+	uint64_t count = mr_unroll_micro(g, node) / g->plan->contract.need;
+	bool last = (mr_unroll_micro(g, node) + 1) % g->plan->contract.need == 0;
+	uint32_t commit = by_version(g, g->commit, 0, in->stage, count + 1);
+	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
+
+	if (in->flags & MR_INSTR_UPDATE)
+		return mr_fail(MR_ECONFIG, "%s: updates by itself, but the update has to wait for that of another pipe",
+			       mr_unroll_name(g, node, a));
+	if (s->begun && mr_unroll_micro(g, node) <= mr_unroll_micro(g, s->last))
+		return mr_fail(MR_ECONFIG, "%s: goes back to commit %" PRIu64 " after %s", mr_unroll_name(g, node, a),
+			       count + 1, mr_unroll_name(g, s->last, b));
+	if (last && (commit == MR_NO_NODE || g->at[commit].in->pipe != in->pipe || commit < node))
+		return mr_fail(MR_ECONFIG, "%s: completes a sum with which its own pipe has to step behind it",
+			       mr_unroll_name(g, node, a));
+	commit = s->begun && count > s->count ? by_version(g, g->commit, 0, in->stage, s->count + 1) : MR_NO_NODE;
+	if (commit != MR_NO_NODE && g->at[commit].in->pipe == in->pipe && commit > node)
+		return mr_fail(MR_ECONFIG, "%s: overwrites a sum that %s has yet to use", mr_unroll_name(g, node, a),
+			       mr_unroll_name(g, commit, b));
+	*s = (mr_sum_state){true, node, count};
+	return check_flags(g, node, mr_unroll_micro(g, node) % g->plan->contract.need == 0);
+}
+
 static mr_status enter_sum(const mr_unroll *g, uint32_t node, mr_sum_state *s)
 {
 	uint64_t micro = mr_unroll_micro(g, node), count = micro / mr_plan_need(g->plan, g->at[node].in->stage);
@@ -189,6 +216,8 @@ static mr_status check_sums(const mr_unroll *g)
 
 		if (sums(in->op) && g->plan->contract.steal)
 			st = enter_shared(g, i);
+		else if (sums(in->op) && g->plan->contract.whole_steps)
+			st = enter_whole(g, i, &s[mr_plan_at(g->plan, in->pipe, in->stage)]);
 		else
 			st = sums(in->op) ? enter_sum(g, i,
 						      &s[mr_plan_at(g->plan, mr_plan_part(g->plan, in->stage, in->pipe),
@@ -213,7 +242,7 @@ static mr_status check_step(const mr_unroll *g, uint8_t p, uint16_t s, uint64_t 
 	if (mr_contract_averages(&g->plan->contract, v) != (g->at[u].in->op == MR_OP_AVG))
 		return mr_fail(MR_ECONFIG, "%s: version %" PRIu64 " is %s average", mr_unroll_name(g, u, name), v,
 			       g->at[u].in->op == MR_OP_AVG ? "no" : "an");
-	if (v > 1 && before > u)
+	if (v > 1 && before > u && !g->plan->contract.whole_steps) /* there an edge keeps the order */
 		return mr_fail(MR_ECONFIG, "%s: makes version %" PRIu64 " before version %" PRIu64 " is made",
 			       mr_unroll_name(g, u, name), v, v - 1);
 	return MR_OK;

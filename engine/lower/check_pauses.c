@@ -99,7 +99,7 @@ mr_status mr_check_pauses(const mr_unroll *g)
 	const mr_plan *p = g->plan;
 
 	if (!mr_plan_steady(p) || p->contract.flush != MR_FLUSH_NONE || p->contract.coverage == MR_COVER_FORWARD ||
-	    p->commits != 1)
+	    p->commits != 1 || p->contract.whole_steps) /* there each iteration ends what it begins */
 		return MR_OK;
 	return check_all(g);
 }

@@ -13,6 +13,10 @@
  * overwrite a version before this worker steps. So from its AR on, not only from its own step on, version n + 1 is
  * treated as committed when checking overwrites.
  *
+ * Whole steps: the versions between a read and the step with its gradient are made by other workers, in an order that
+ * the edges keep. So all of them are treated as committed at the read, when checking overwrites; and what an F may read
+ * are versions up to that step, for which it waits.
+ *
  * Other workers that change the same weights (further pipes; a tied use): an instruction reads its own batch's version,
  * F waits for the commit of that version in all pipes (deps.h), and the next commit waits, through AR in each pipe, for
  * the last gradient of the batch, which comes after all the reads.
@@ -64,7 +68,7 @@ static uint64_t rule(const mr_reads *r, uint32_t node)
 		/* see check_held */
 		return first ? r->latest[row(g->plan, in)] : mr_unroll_read(g, g->f[at - micro % c->need]);
 	if (c->read_f == MR_READ_BATCH)
-		return mr_plan_batch_version(g->plan, in->stage, micro / c->need);
+		return mr_plan_batch_version(g->plan, in->stage, micro);
 	return mr_unroll_read(g, g->f[micro]); /* F of stage 0, which is checked against the rule itself */
 }
 
@@ -118,6 +122,8 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 	uint64_t applied_on = mr_plan_applied_on(p, in->stage, mr_unroll_micro(g, node));
 	char name[MR_NODE_TEXT];
 
+	if (p->contract.whole_steps)
+		latest = newest = applied_on;
 	MR_TRY(check_held(g, node));
 	wanted = rule(r, node);
 	if (read != wanted)

@@ -84,6 +84,20 @@ static mr_status enter_sum(const mr_unroll *g, uint32_t node, mr_count *c, const
 	return mark(g, node, LAST_SUM);
 }
 
+/* Whole steps: the numbers of the micro-batches say which is first and last, in whichever list it stands. */
+static mr_status mark_whole(const mr_unroll *g)
+{
+	uint32_t need = g->plan->contract.need;
+
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		uint64_t at = mr_unroll_micro(g, i) % need;
+
+		if (sums(g->at[i].in->op))
+			MR_TRY(mark(g, i, (uint8_t)((at ? 0 : MR_INSTR_FIRST_SUM) | (at + 1 == need ? LAST_SUM : 0))));
+	}
+	return MR_OK;
+}
+
 static mr_status mark_sums(const mr_unroll *g)
 {
 	const mr_plan *p = g->plan;
@@ -151,7 +165,7 @@ static bool is_inside(const mr_plan *p, const mr_instr *in, const mr_lower_opts 
 
 	/* Weights are predicted from an optimizer state that the step would change meanwhile. */
 	return opts->update_inside && !p->contract.steal && p->contract.predict == MR_PREDICT_NONE &&
-	       !p->contract.keep_read && is_simple(p, stage) &&
+	       !p->contract.keep_read && !p->contract.whole_steps && is_simple(p, stage) &&
 	       !(opts->handoff_first && in->op == MR_OP_B && waited_for && p->contract.flush != MR_FLUSH_NONE);
 }
 
@@ -235,7 +249,7 @@ static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_sectio
 {
 	bool last = in.flags & LAST_SUM;
 	uint32_t count = in.micro / mr_plan_need(p, in.stage);
-	uint8_t part = mr_plan_part(p, in.stage, in.pipe);
+	uint8_t part = p->contract.whole_steps ? in.pipe : mr_plan_part(p, in.stage, in.pipe);
 
 	in.flags &= MR_INSTR_FIRST_SUM | MR_INSTR_KEEP | MR_INSTR_PASS;
 	if (last && is_inside(p, &in, opts)) {
@@ -341,7 +355,7 @@ static mr_status look(const mr_plan *plan, const mr_unroll *g, uint32_t *order, 
 	MR_TRY(mr_unroll_order(g, order));
 	if (plan->contract.coverage == MR_COVER_FORWARD)
 		return MR_OK;
-	MR_TRY(mark_sums(g));
+	MR_TRY(plan->contract.whole_steps ? mark_whole(g) : mark_sums(g));
 	return mr_lower_eager(plan, g, order, steps);
 }
 

@@ -47,7 +47,7 @@ static uint64_t read_of(const mr_versions *v, uint32_t node)
 	if (c->read_f == MR_READ_FIRST)
 		return micro % c->need ? v->tag[in->stage] : *latest_of(v, in);
 	if (c->read_f == MR_READ_BATCH)
-		return mr_plan_batch_version(v->plan, in->stage, micro / c->need);
+		return mr_plan_batch_version(v->plan, in->stage, micro);
 	return in->stage ? v->tag[micro] : *latest_of(v, in);
 }
 
@@ -60,7 +60,8 @@ static uint64_t distance_of(const mr_versions *v, uint32_t node, uint64_t latest
 	uint64_t read = v->read[node], distance = latest - read + mr_instr_takes_two(v->plan, in, read);
 	uint64_t applied_on = mr_unroll_micro(v->g, node) / mr_plan_need(v->plan, in->stage);
 
-	return c->keep_read && in->op == MR_OP_F ? applied_on - read : distance;
+	/* whole steps: by then other workers have made the versions in between */
+	return c->whole_steps || (c->keep_read && in->op == MR_OP_F) ? applied_on - read : distance;
 }
 
 static mr_status walk_worker(mr_versions *v, uint16_t w)
@@ -79,6 +80,8 @@ static mr_status walk_worker(mr_versions *v, uint16_t w)
 			v->read[i] = read_of(v, i);
 			if (in->op == MR_OP_F && (held || in->stage == 0))
 				v->tag[held ? in->stage : mr_unroll_micro(g, i)] = v->read[i];
+			if (c->whole_steps) /* it waits for those that others make, up to its own */
+				latest = mr_unroll_micro(g, i) / c->need;
 			if (v->read[i] > latest)
 				return mr_fail(MR_ECONFIG,
 					       "%s: has to read version %" PRIu64 " at a place where only %" PRIu64

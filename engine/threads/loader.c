@@ -120,10 +120,12 @@ static void decode(const lane *l, const feed *f, uint64_t m, int64_t i, uint8_t 
 
 	if (half)
 		target = half + (size_t)i * target_bytes;
-	if (l->links->train)
-		d->ops->train(d, sample, input, target);
-	else
+	if (!l->links->train)
 		d->ops->valid(d, sample, input, target);
+	else if (l->run->hooks.instead.make_sample)
+		l->run->hooks.instead.make_sample(l->run, f->pipe, m, i, input, target);
+	else
+		d->ops->train(d, sample, input, target);
 }
 
 /* A source that takes long makes halves: no two threads write into one spare. */

@@ -112,7 +112,9 @@ mr_status mr_metrics_create(const mr_plan *plan, const mr_walk *walk, mr_metrics
 		plan->contract.private_weights || mr_contract_replicates(&plan->contract) ? plan->n_pipes : 1;
 	m->weight_copies += mr_average_copies(&plan->contract.average);
 	for (uint16_t s = 0; s < plan->n_stages && plan->contract.coverage != MR_COVER_FORWARD; s++)
-		m->gradient_copies += mr_plan_partial_sums(plan, s);
+		m->gradient_copies += plan->contract.whole_steps && !plan->contract.ring
+						? plan->n_pipes
+						: mr_plan_partial_sums(plan, s);
 	m->gradient_copies /= plan->n_stages;
 	*out = m;
 	return MR_OK;

@@ -221,6 +221,8 @@ static uint32_t first_part(const mr_stage_weights *b)
 
 void *mr_weights_total(const mr_stage_weights *b)
 {
+	if (b->summed)
+		return b->summed;
 	if (b->apart)
 		return b->shard[0].grads;
 	return b->shard[first_part(b)].grads;
@@ -471,6 +473,8 @@ uint64_t mr_weights_step_of(const mr_stage_weights *b, uint64_t v)
 double mr_weights_lr(const mr_stage_weights *b, const mr_lr *lr, uint64_t v)
 {
 	double full = mr_lr_at(lr, (v + b->in_step - 1) / b->in_step) * b->rate;
+
+	full *= b->rates ? b->rates[(v - 1) % b->n_rates] : 1;
 
 	return b->slow_start ? mr_slow_start_rate(b->slow_start, full, v) : full;
 }

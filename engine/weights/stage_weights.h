@@ -111,6 +111,8 @@ typedef struct mr_stage_weights {
 	uint32_t sum;        /* micro-batches in a sum of gradients */
 	uint32_t in_step;    /* commits a step of the run; above 1 only with stage replicas */
 	double rate;         /* times the run's learning rate; not 1 only with stage replicas */
+	const double *rates; /* [n_rates] and times this, by the number of the step; NULL: all are alike. Borrowed */
+	uint32_t n_rates;
 	bool private_weights; /* each shard has its own copy */
 	bool sharded;        /* passes read copies in rooms, and the weights themselves are owned in ranges (owned.h):
 	                        ir/plan.h, "Sharded weights" */
@@ -131,6 +133,7 @@ typedef struct mr_stage_weights {
 	/* What each commit changes, apart from what is only read. */
 	mr_parts n_stepped;  /* parts of the current commit */
 	_Alignas(MR_CACHE_LINE) uint64_t latest; /* version number = commits so far */
+	uint8_t *summed;     /* whole steps: the sum of the pipe that steps now; NULL: those of the shards */
 	bool unchanged;      /* this commit leaves the weights as they are (MR_INSTR_KEEP, MR_INSTR_PASS) */
 	_Alignas(MR_CACHE_LINE) mr_version_count version_count; /* versions live and buffers in use */
 } mr_stage_weights;

@@ -38,7 +38,7 @@ void mr_tied_sum_close(mr_stage_weights *b)
 mr_status mr_tied_sum_within(mr_stage_weights *b, mr_kctx *kc)
 {
 	if (!b->tied->summed)
-		MR_TRY(mr_stage_sum_tied(b->stage, kc, b->shard[0].grads));
+		MR_TRY(mr_stage_sum_tied(b->stage, kc, b->summed ? b->summed : b->shard[0].grads));
 	b->tied->summed = true;
 	return MR_OK;
 }

@@ -24,12 +24,12 @@ static int need_of(const mr_plan *p, int stage)
 
 static int parts_of(const mr_plan *p, int stage)
 {
-	return p->stage_replicas[stage] ? p->stage_replicas[stage] : p->n_pipes;
+	return p->stage_replicas[stage] ? p->stage_replicas[stage] : p->contract.whole_steps ? 1 : p->n_pipes;
 }
 
 static int part_of(const mr_plan *p, const mr_instr *in)
 {
-	return p->stage_replicas[in->stage] ? in->pipe % p->stage_replicas[in->stage] : in->pipe;
+	return in->pipe % (p->stage_replicas[in->stage] ? p->stage_replicas[in->stage] : parts_of(p, in->stage));
 }
 
 /* Whose versions @in is about. */
@@ -108,9 +108,11 @@ static void release(brute *b, const mr_instr *in, int micro)
 		x[1].bwd.held[x[1].bwd.at[micro]] = FREE;
 }
 
-/* The latest version by the list of @in: with turns, what its part has stepped to. */
+/* The latest version by the list of @in: with turns, what its part has stepped to; with whole steps, its pipe. */
 static int latest(brute *b, const mr_instr *in)
 {
+	if (b->p->contract.whole_steps)
+		return b->stage[in->stage].stepped[in->pipe];
 	return b->p->stage_replicas[in->stage] ? b->stage[in->stage].stepped[part_of(b->p, in)]
 					       : weights(b, in)->latest;
 }
@@ -148,7 +150,7 @@ static int rule_f(brute *b, const mr_instr *in, int micro)
 		return 0;
 	if (c->read_f == MR_READ_BATCH)
 		return replicas(b) ? version_of(b, micro / (int)c->need)
-		       : in->stage < c->delayed
+		       : in->stage + (c->catches_up ? micro % (int)c->need : 0) < c->delayed
 			       ? (micro / (int)c->need > (int)c->delay ? micro / (int)c->need - (int)c->delay : 0)
 			       : micro / (int)c->need;
 	if (c->read_f == MR_READ_AGED)
@@ -171,7 +173,7 @@ static bool do_f(brute *b, const mr_instr *in, int micro, int read, uint16_t w)
 
 	if (in->stage > 0 && !arrived(b, in, &x->fwd, micro, in->stage - 1))
 		return false;
-	if (!commits_there(b, in, read, w))
+	if (!commits_there(b, in, read, w) || (p->contract.whole_steps && !brute_has_room(b, in, micro)))
 		return false;
 	if (more && (out >= p->n_fwd[at + 1] || out >= MAX_PLACES))
 		brute_wrong(b, in, "buffer out of range");
@@ -291,7 +293,10 @@ static void do_w(brute *b, const mr_instr *in, int micro, int read, int part, bo
 {
 	bool saved = false;
 	const mr_plan *p = b->p;
-	brute_place *x = brute_at(b, in), *sum = &b->place[part_of(p, in) * p->n_stages + in->stage];
+	brute_place *x = brute_at(b, in),
+		    *sum = p->contract.whole_steps && !p->contract.ring
+				   ? x
+				   : &b->place[part_of(p, in) * p->n_stages + in->stage];
 	size_t at = in->pipe * (size_t)p->n_stages + in->stage;
 	int need = need_of(p, in->stage), count = micro / need, last;
 
@@ -418,6 +423,8 @@ static bool do_commit(brute *b, const mr_instr *in, int v, uint16_t w)
 		step_replica(b, in, v);
 		return true;
 	}
+	if (c->whole_steps)
+		return brute_step_whole(b, in, v);
 	if (in->op == MR_OP_AR) {
 		if (!ar || s->reduced[part] != v - 1)
 			brute_wrong(b, in, "reduction out of turn");
@@ -511,6 +518,8 @@ bool brute_step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 	/* The sum is free when all parts have stepped with what was in it. */
 	if (b->p->stage_replicas[in->stage] && b->stage[in->stage].latest < (int)micro / need_of(b->p, in->stage))
 		return false;
+	if (in->op == MR_OP_B && b->p->contract.whole_steps && !brute_has_sum(b, in, (int)micro))
+		return false;
 	if (in->op != MR_OP_W && !do_i(b, in, (int)micro, (int)read))
 		return false;
 	if (block && in->op == MR_OP_B)
@@ -521,7 +530,7 @@ bool brute_step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 		for (int k = 0; k < in->span; k++)
 			do_w(b, in, (int)micro + k, (int)read, k, w != home);
 	if (in->flags & MR_INSTR_UPDATE) {
-		if (b->p->contract.clip || b->p->contract.steal)
+		if (b->p->contract.clip || b->p->contract.steal || b->p->contract.whole_steps)
 			brute_wrong(b, in, "update without the whole gradient");
 		return do_commit(b, in, (int)(target < 0 ? 0 : target), w);
 	}

@@ -70,3 +70,51 @@ void brute_one_stage_a_step(brute *b, const mr_instr *in, uint64_t micro)
 		brute_wrong(b, in, "another stage than the one of its step");
 	x->leaves[micro] = (uint8_t)now;
 }
+
+/* In a ring with whole steps: has the micro-batch before @micro been here, whose pipe is the one before? */
+static bool has_passed(const brute *b, const mr_instr *in, int micro, bool forward)
+{
+	const brute_place *x;
+
+	if (micro < 0)
+		return true;
+	x = &b->place[micro % b->p->n_pipes * b->p->n_stages + in->stage];
+	return forward ? x->f_read[micro] != FREE : x->w[micro];
+}
+
+/* Is the sum to which @in, a B, adds that of the micro-batches of its count before it, or empty? */
+bool brute_has_sum(brute *b, const mr_instr *in, int micro)
+{
+	int need = (int)b->p->contract.need;
+
+	if (!b->p->contract.ring)
+		return true;
+	if (micro % b->p->n_pipes != in->pipe)
+		brute_wrong(b, in, "another's turn");
+	return has_passed(b, in, micro - 1, false) && (micro % need || b->stage[in->stage].latest >= micro / need);
+}
+
+/* Have F of the micro-batch before @micro and B of that whose room it takes been here? */
+bool brute_has_room(brute *b, const mr_instr *in, int micro)
+{
+	int rooms = b->p->rooms[in->stage];
+
+	return !b->p->contract.ring ||
+	       (has_passed(b, in, micro - 1, true) && (!rooms || has_passed(b, in, micro - rooms, false)));
+}
+
+/* The step of a pipe with its own sum, or in a ring that of all, after the step before, whoever makes that. */
+bool brute_step_whole(brute *b, const mr_instr *in, int v)
+{
+	brute_stage *s = &b->stage[in->stage];
+	brute_place *x = b->p->contract.ring ? &b->place[in->stage] : brute_at(b, in);
+
+	if (in->op != MR_OP_U || x->n_sum != (int)b->p->contract.need || x->sum[x->n_sum - 1] != v * x->n_sum - 1)
+		brute_wrong(b, in, "steps with another sum");
+	if (s->latest != v - 1)
+		return false;
+	x->n_sum = 0;
+	s->buffer[v % b->p->n_versions[in->stage]] = v;
+	s->latest = s->stepped[in->pipe] = v;
+	return true;
+}

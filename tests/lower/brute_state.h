@@ -67,6 +67,9 @@ void brute_only_validated(brute *b, const mr_instr *in, int read, uint16_t w);
 bool brute_validate(brute *b, const mr_instr *in, int v);
 void brute_one_stage_a_step(brute *b, const mr_instr *in, uint64_t micro);
 bool brute_has_turn(brute *b, const mr_instr *in, int micro, bool away);
+bool brute_has_sum(brute *b, const mr_instr *in, int micro);
+bool brute_has_room(brute *b, const mr_instr *in, int micro);
+bool brute_step_whole(brute *b, const mr_instr *in, int v);
 void brute_tail_only(brute *b, const mr_instr *in, uint16_t w);
 
 /* Nothing done yet. Free with brute_close. NULL: the plan is out of the range of the tests. */

@@ -24,13 +24,22 @@ static mr_counter *counter_of(const mr_run *run, const mr_task *t)
 	}
 }
 
+/* Has the micro-batch that had the room of @t before gone back through the stage? */
+static bool has_room(mr_worker *w, const mr_task *t)
+{
+	uint32_t k = t->links->plan->rooms[t->in->stage];
+
+	return !k || t->micro < k ||
+	       mr_counter_reached(&w->run->relay[t->in->stage].backward, w->id, (uint32_t)(t->micro - k + 1));
+}
+
 static mr_wait_cause ready(mr_worker *w, const mr_task *t)
 {
 	mr_counter *c = t->links->train ? counter_of(w->run, t) : NULL;
 
-	if (!c || !mr_ring_follows(t->links->plan, t->micro) || mr_counter_reached(c, w->id, (uint32_t)t->micro))
-		return MR_WAIT_NONE;
-	return MR_WAIT_UPSTREAM;
+	if (c && mr_ring_follows(t->links->plan, t->micro) && !mr_counter_reached(c, w->id, (uint32_t)t->micro))
+		return MR_WAIT_UPSTREAM;
+	return c && t->in->op == MR_OP_F && !has_room(w, t) ? MR_WAIT_DOWNSTREAM : MR_WAIT_NONE;
 }
 
 static void passed(mr_worker *w, const mr_task *t)

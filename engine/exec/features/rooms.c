@@ -1,0 +1,118 @@
+/*
+ * rooms.c - activations of all pipes in rooms that they use in turn (ir/plan.h, "Whole steps").
+ *
+ * The rooms of all stages lie in the memory of pipe 0's worker. A pipe's slots are names, by which the worker finds
+ * what it has under way; where they have to have memory, before the first step and in evaluations, when all rooms are
+ * free, it is that of one room of the first stage, which has one for each pipe, large enough for any stage.
+ *
+ * Thread: whoever passes micro-batch m through a stage has its room from F to B; both counters of the ring (ring.c)
+ * hand it on.
+ */
+#include <stdlib.h>
+
+#include "base/size.h"
+#include "exec/exec_internal.h"
+
+struct mr_rooms {
+	uint8_t **room;         /* [n_stages] the first of each stage */
+	size_t *bytes;          /* [n_stages] of a room */
+	mr_links_stage *lender; /* [n_pipes][n_stages] */
+};
+
+static uint32_t n_rooms(const mr_run *run, uint16_t s)
+{
+	return run->c.plan->rooms[s];
+}
+
+static mr_status pass(mr_worker *w, const mr_task *t, const mr_slot *slot, mr_stage_io *io)
+{
+	const mr_rooms *x = w->run->rooms;
+	uint16_t s = t->in->stage;
+
+	if (t->links->train)
+		io->slot = x->room[s] + slot->micro % n_rooms(w->run, s) * x->bytes[s];
+	return MR_OK;
+}
+
+static const mr_links_stage *lender(const mr_run *run, uint8_t pipe, uint16_t s)
+{
+	return &run->rooms->lender[mr_plan_at(run->c.plan, pipe, s)];
+}
+
+/* --- the feature --- */
+
+static mr_status refuse(const mr_run_config *c)
+{
+	for (uint16_t s = 0; s < c->plan->n_stages; s++)
+		if (!c->plan->rooms[s] || c->plan->rooms[0] < c->plan->n_pipes)
+			return mr_fail(MR_ECONFIG,
+				       "stage %u has %u rooms: the engine takes rooms in all stages, and at the first "
+				       "one for each of the %u pipes",
+				       s, c->plan->rooms[s], c->plan->n_pipes);
+	return MR_OK;
+}
+
+static mr_status create(mr_run *run)
+{
+	size_t places = (size_t)run->n_pipes * run->n_stages;
+	mr_rooms *x = run->rooms = calloc(1, sizeof(*x));
+
+	if (x) {
+		x->room = calloc(run->n_stages, sizeof(*x->room));
+		x->bytes = calloc(run->n_stages, sizeof(*x->bytes));
+		x->lender = calloc(places, sizeof(*x->lender));
+	}
+	return x && x->room && x->bytes && x->lender
+		       ? MR_OK
+		       : mr_fail(MR_ERESOURCE, "no memory for the rooms of %u stages", run->n_stages);
+}
+
+static void destroy(mr_run *run)
+{
+	if (!run->rooms)
+		return;
+	free(run->rooms->room);
+	free(run->rooms->bytes);
+	free(run->rooms->lender);
+	free(run->rooms);
+}
+
+static mr_status open_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
+{
+	size_t bytes = mr_align_up(mr_stage_size(b->stage)->slot_bytes, MR_CACHE_LINE);
+
+	run->rooms->bytes[s] = bytes;
+	if (bytes > run->rooms->bytes[0])
+		run->rooms->bytes[0] = bytes;
+	return MR_OK;
+}
+
+/* Of each stage as many pipes lend a slot as it has rooms: so it counts as many. */
+static void layout(mr_run *run, uint16_t s, mr_arena *a)
+{
+	mr_rooms *x = run->rooms;
+
+	x->room[s] = mr_arena_take(a, n_rooms(run, s) * x->bytes[s], MR_CACHE_LINE);
+	for (unsigned p = 0; p < run->n_pipes; p++)
+		x->lender[mr_plan_at(run->c.plan, (uint8_t)p, s)] =
+			(mr_links_stage){.n_slots = UINT32_MAX,
+					 .slot_memory = x->room[0] + p * x->bytes[0],
+					 .slot_bytes = p < n_rooms(run, s) ? x->bytes[s] : 0};
+}
+
+static void memory(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
+{
+	if (pipe == 0)
+		out->activations += n_rooms(run, s) * run->rooms->bytes[s];
+}
+
+const mr_feature mr_feature_rooms = {
+	.instead = {.lender = lender},
+	.refuse = refuse,
+	.create = create,
+	.destroy = destroy,
+	.open = open_stage,
+	.layout = layout,
+	.memory = memory,
+	.pass = pass,
+};
