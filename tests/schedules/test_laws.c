@@ -104,6 +104,7 @@ static void keeps_its_storage(const sched_case *c, const mr_plan *plan)
  */
 static void commits_as_stated(const sched_case *c, const mr_plan *plan)
 {
+	bool whole = plan->contract.whole_steps;
 	mr_section section = c->finite ? MR_PROLOGUE : MR_BODY;
 	size_t places = (size_t)plan->n_pipes * plan->n_stages;
 	uint32_t *updates = calloc(2 * places, sizeof(*updates)), *averages = updates + places,
@@ -114,7 +115,9 @@ static void commits_as_stated(const sched_case *c, const mr_plan *plan)
 		const mr_list *list = mr_plan_list(plan, w, section);
 
 		for (uint32_t i = 0; i < list->n; i++) {
-			updates[mr_plan_at(plan, list->at[i].pipe, list->at[i].stage)] += list->at[i].op == MR_OP_U;
+			uint8_t by = whole ? 0 : list->at[i].pipe; /* whichever pipe makes a whole step */
+
+			updates[mr_plan_at(plan, by, list->at[i].stage)] += list->at[i].op == MR_OP_U;
 			averages[mr_plan_at(plan, list->at[i].pipe, list->at[i].stage)] += list->at[i].op == MR_OP_AVG;
 		}
 	}
@@ -240,6 +243,9 @@ static void laws_hold_for_further_options(void)
 	static const struct {
 		const char *system, *sets;
 	} further[] = {
+		{"asgd", "times=[1,2,4]"},
+		{"asgd", "times=[3,2]"},
+		{"asgd", "times=[5,5,2,3] data=own rescaled=true"},
 		{"1f1b", "merge_w=1"},
 		{"1f1b", "merge_w=2"},
 		{"1f1b", "merge_w=3"},

@@ -109,6 +109,37 @@ static void of_turns(void)
 	CU_ASSERT_TRUE(sum.strict * 20 < sum.detected);
 }
 
+/* Workers that commit when their gradients arrive. */
+static void of_arrivals(void)
+{
+	static const char *const times[] = {"times=[1,2,4]", "times=[2,1,2]", "times=[3,1,2] data=own rescaled=true"};
+	mutation_tally of[N_MUTATIONS] = {{0}}, sum = {0};
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		for (int finite = 0; finite < 2; finite++) {
+			sched_case c = {.ops = mr_schedule_find("asgd"),
+					.n_workers = 3,
+					.n_micro = 9,
+					.finite = finite,
+					.sets = times[i]};
+			mr_plan *plan = sched_lowered(&c);
+			char why[80];
+
+			CU_ASSERT_TRUE_FATAL(brute_all(plan, why));
+			mutate_plan(times[i], plan, 6, (uint32_t)(400 + 2 * i) + (uint32_t)finite, of);
+			mr_plan_destroy(plan);
+		}
+	for (int k = 0; k < N_MUTATIONS; k++) {
+		sum.made += of[k].made;
+		sum.detected += of[k].detected;
+		sum.strict += of[k].strict;
+	}
+	mutation_print(of);
+	CU_ASSERT_TRUE(sum.made >= 200);
+	CU_ASSERT_TRUE(sum.detected * 2 > sum.made);
+	CU_ASSERT_TRUE(sum.strict * 20 < sum.detected);
+}
+
 /*
  * One copy of the weights, and a part whose next forward reads it before its own step. Until it has reduced its range
  * of the sum no part steps; after that another part may have stepped, in place.
@@ -181,6 +212,7 @@ void mr_suite_mutations(void)
 	MR_SUITE("mutations");
 	MR_TEST(of_registered_systems);
 	MR_TEST(of_turns);
+	MR_TEST(of_arrivals);
 	MR_TEST(a_forward_before_the_own_step);
 	MR_TEST(of_moved_weights);
 }

@@ -110,6 +110,32 @@ void replay_vertical_sync(uint32_t runs)
 	at_each_size(false, BLOCKS ASYNC " system.vertical_sync=true", runs);
 }
 
+#define ARRIVALS BLOCKS ASYNC " train.steps=24 system.name=asgd" /* each cycle divides these steps */
+
+void replay_arrivals(uint32_t runs)
+{
+	at_each_size(false, ARRIVALS, runs);
+	at_each_size(false, ARRIVALS " optimizer.name=momentum train.clip=0.2", runs);
+	check(false, ARRIVALS " system.times=[3,1] optimizer.name=adamw", 2, runs);
+	check(false, ARRIVALS " system.times=[1,2,2] system.data=own system.rescaled=true", 3, runs);
+}
+
+void replay_cyclic(uint32_t runs)
+{
+	for (unsigned d = 2; d <= 4; d++) {
+		char sets[200];
+
+		snprintf(sets, sizeof(sets), BLOCKS " system.name=cyclic train.batch=%u train.microbatches=%u%s", 2 * d,
+			 d,
+			 d == 3   ? " system.rule=v2 optimizer.name=adamw"
+			 : d == 4 ? " system.rule=v2 train.clip=0.2"
+				  : "");
+		if (!(RIG_TSAN || precision) || d == 3)
+			check(false, sets, d, runs);
+	}
+	check(true, "system.name=cyclic train.batch=4 train.microbatches=4", 2, runs);
+}
+
 void replay_no_stash(uint32_t runs)
 {
 	at_each_size(false, BLOCKS ASYNC " system.stashing=false", runs);
@@ -430,6 +456,8 @@ void replay_bf16(uint32_t runs)
 	precision = "bf16";
 	replay_pipedream(1);
 	replay_vertical_sync(1);
+	replay_arrivals(1);
+	replay_cyclic(1);
 	replay_no_stash(1);
 	replay_accumulating(1);
 	replay_aiming(1);

@@ -12,6 +12,8 @@
  */
 void replay_pipedream(uint32_t runs);
 void replay_vertical_sync(uint32_t runs);
+void replay_arrivals(uint32_t runs);
+void replay_cyclic(uint32_t runs);
 void replay_no_stash(uint32_t runs);
 void replay_accumulating(uint32_t runs);
 /** Systems that work on predicted or corrected weights. */
@@ -52,7 +54,8 @@ void replay_bf16_pure(uint32_t runs);
 /* All of them, for a suite that calls X(name) on each. */
 #define REPLAY_CASES(X) \
 	X(pipedream) \
-	X(vertical_sync) X(no_stash) X(accumulating) X(aiming) X(mitigated) X(replicas) X(turns) X(flushing) X(gpt) \
-		X(llama) X(vit) X(gnmt) X(s2vt) X(dlrm) X(networks) X(drawn) X(dnnl) X(bf16) X(bf16_pure)
+	X(vertical_sync) X(arrivals) X(cyclic) X(no_stash) X(accumulating) X(aiming) X(mitigated) X(replicas) X(turns) \
+		X(flushing) X(gpt) X(llama) X(vit) X(gnmt) X(s2vt) X(dlrm) X(networks) X(drawn) X(dnnl) X(bf16) \
+		X(bf16_pure)
 
 #endif

@@ -98,6 +98,17 @@ static void vertical_sync(void)
 	check(true, ASYNC "system.vertical_sync=true machine.workers=4");
 }
 
+/* At a pause the next gradients of slow workers are of older versions. */
+static void arrivals(void)
+{
+	check_every(false, ASYNC "train.steps=996 system.name=asgd machine.workers=3 optimizer.name=momentum", 3);
+	check_every(false, ASYNC "train.steps=996 system.name=asgd machine.workers=2 system.times=[3,1]", 4);
+	check_every(true, ASYNC "system.name=asgd machine.workers=2 model.dropout=0.1 precision=f32", 2);
+	check(false, "system.name=cyclic train.batch=6 train.microbatches=3 machine.workers=3 optimizer.name=momentum");
+	check(true, "system.name=cyclic system.rule=v2 train.batch=4 train.microbatches=4 machine.workers=2 "
+		    "model.dropout=0.1 precision=f32");
+}
+
 /* Their prologues make versions: the first pauses lie inside. */
 static void greedy(void)
 {
@@ -296,6 +307,7 @@ void mr_suite_restored(void)
 	MR_SUITE("restored");
 	MR_TEST(pipedream);
 	MR_TEST(vertical_sync);
+	MR_TEST(arrivals);
 	MR_TEST(greedy);
 	MR_TEST(one_copy);
 	MR_TEST(double_buffered);

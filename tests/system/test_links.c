@@ -340,6 +340,8 @@ static void refused(void)
 		 "a worker that steals a weight gradient reads in place"},
 		{"system.name=data_parallel system.gradients=joint train.microbatches=8",
 		 "joint gradients are computed from the activations that all replicas keep"},
+		{"system.name=asgd train.microbatches=1", "each worker steps whole stages in place"},
+		{"system.name=cyclic train.microbatches=4", "each worker steps whole stages in place"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
