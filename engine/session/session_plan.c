@@ -295,6 +295,8 @@ static const char *no_prediction(const mr_plan *own)
 
 bool mr_session_takes(const mr_session *s, const mr_mitigate *m)
 {
+	if (s->plan->contract.whole_steps)
+		return mr_mitigate_is_none(m->ops);
 	return !m->predicts || !no_prediction(s->steady ? s->steady : s->plan);
 }
 
@@ -304,6 +306,11 @@ static mr_status check_mitigation(const mr_session *s)
 
 	if (mr_session_takes(s, &s->mitigate))
 		return MR_OK;
+	if (own->contract.whole_steps)
+		return mr_fail(MR_ECONFIG,
+			       "%s goes with one worker a stage, and with %s several pass through a stage at once and "
+			       "step it: set mitigation.name = \"none\"",
+			       s->mitigate.ops->name, s->job->system.name);
 	return mr_fail(MR_ECONFIG, "%s predicts what %s must not: %s", s->mitigate.ops->name,
 		       s->job->system.name, no_prediction(own));
 }

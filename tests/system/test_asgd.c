@@ -269,7 +269,7 @@ static void refused(void)
 	refuse("system.times=[1,2,2.5]", "times: 2.5 is no whole number; only the ratios count");
 	refuse("system.times=[65521,65519,65497]", "take times with a smaller common multiple");
 	refuse_start("system.times=[1,2,4] train.steps=8", "every 7 steps, and a run stops only there");
-	refuse("mitigation.name=dc_asgd", "a mitigation is not possible where several workers");
+	refuse("mitigation.name=dc_asgd", "dc_asgd goes with one worker a stage, and with asgd several pass");
 }
 
 void mr_suite_asgd(void);
