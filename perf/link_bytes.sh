@@ -5,9 +5,9 @@
 #	link_bytes.sh MILLRACE [SVG [CSV]]
 #
 # One worker a host, f32, 8, 64 or 512 samples a host (gpt: of 256 tokens). Of data_parallel, ZeRO-3 (parameters =
-# sharded, eight stages in two rooms), weipipe and 1f1b it is what `millrace plan` counts, of the others a closed form,
-# with W the bytes of all weights (of gradients as many), g hosts, n tokens of a step, d the width, L blocks, 4 bytes a
-# number:
+# sharded, eight stages in two rooms), 1f1b and shares (one worker in g of them, by positions) it is what `millrace
+# plan` counts, of WeiPipe a closed form, with W the bytes of all weights (of gradients as many), g hosts, n tokens of a
+# step, d the width, L blocks, 4 bytes a number:
 #
 #	data_parallel  2 (g-1)/g W        sums to their owners, new weights back
 #	pipeline       2 (g-1)/g 4 n d    activations forward, gradients backward, between blocks of a gpt
@@ -16,8 +16,8 @@
 #	shares         8 (g-1)/g 4 n d L  two sums of a block's outputs forward, two backward, each a
 #	                                  reduce-scatter and an all-gather
 #
-# data_parallel, the pipeline and ZeRO-3 with eight rooms (as data_parallel) must equal what plan counts, or the script
-# ends. Nothing is measured.
+# data_parallel, the pipeline and ZeRO-3 with eight rooms (as data_parallel) must equal what plan counts, and shares be
+# at most 2 % below (what joins the first and the last block is left out), or the script ends. Nothing is measured.
 set -eu
 [ $# -ge 1 ] && [ $# -le 3 ] || {
 	echo "usage: link_bytes.sh MILLRACE [SVG [CSV]]" >&2
@@ -49,7 +49,8 @@ conf gpt_1.3B 'name = "gpt"; layers = 24; width = 2048; heads = 16; context = 25
 
 # number KEY: of plan.json.
 number() { sed -n "s/^	\"$1\": \([0-9]*\).*/\1/p" plan.json; }
-# sent HOSTS SAMPLES MODEL SYSTEM ARGS...: what plan counts between ranks.
+# sent HOSTS SAMPLES MODEL SYSTEM ARGS...: what plan counts between ranks. Of a value that is set twice
+# the second stands.
 sent() {
 	hosts=$1 batch=$2 name=$3 system=$4
 	shift 4
@@ -72,7 +73,14 @@ for model in vgg16 gpt_1.3B; do
 			for rooms in 2 8; do
 				line="$line $(sent $g $samples $model data_parallel "$@" --set system.rooms=$rooms)"
 			done
-			echo "$line $(number parameters)"
+			parameters=$(number parameters)
+			case $model in
+			gpt*) set -- --set machine.workers=1 --set machine.shares=$g --set train.microbatches=4 \
+				--set machine.sequence_parallel=true
+				line="$line $parameters $(sent $g $samples $model sequential "$@")" ;;
+			*) line="$line $parameters 0" ;;
+			esac
+			echo "$line"
 		done
 	done
 done >counted.txt
@@ -92,12 +100,17 @@ awk '
 			print $1 ": 1f1b sends " $5 ", not " 2 * (g - 1) * 4 * $2 * 256 * 2048 >"/dev/stderr"
 			exit 1
 		}
+		shares = 8 * (g - 1) * 4 * $2 * 256 * 2048 * 24
+		if (at[1] ~ /^gpt/ && ($9 < shares || $9 > 1.02 * shares)) {
+			print $1 ": shares send " $9 ", not " shares >"/dev/stderr"
+			exit 1
+		}
 		put("data_parallel", $3)
 		put("1f1b", $5)
 		put("zero3", $6)
 		put("weipipe", 3 * W * g)
 		if (at[1] ~ /^gpt/)
-			put("shares", 8 * (g - 1) * 4 * $2 * 256 * 2048 * 24)
+			put("shares", $9)
 	}' counted.txt >>all.csv
 [ -z "$csv" ] || cp all.csv "$csv"
 "$draw" --bytes "One worker a host, f32; a host sends as much as it receives." <all.csv >picture.svg
