@@ -72,13 +72,13 @@ static const figure bytes = {
 	.column = {{"few", "8 samples a host"}, {"some", "64 samples a host"}, {"many", "512 samples a host"}},
 	.system = {{"data_parallel", "data_parallel (ZeRO-1), weipipe here"}, {"1f1b", "pipeline (1f1b)"},
 		   {"zero3", "ZeRO-3 (FSDP), 8 stages, 2 rooms"}, {"weipipe", "WeiPipe with rings, closed form"},
-		   {"shares", "tensor-parallel shares, closed form"}},
+		   {"shares", "tensor-parallel shares, by positions"}},
 	.cores = {2, 4, 8},
 	.band = MOST,
 	.high = 2e6,
 	.x = "hosts",
 	.unit = "MB",
-	.what = "The first three are counted by `millrace plan`; the others are closed forms of what does not run over "
+	.what = "All are counted by `millrace plan`, but the rings, which are a closed form: they do not run over "
 		"hosts here.",
 	.alt = "bytes that a host sends in a step, of five ways to train on 2, 4 and 8 hosts",
 	.title = "Bytes over the link: what each of 2, 4 or 8 hosts sends in a step, on average",
