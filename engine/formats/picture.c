@@ -299,6 +299,10 @@ static mr_status decode_pnm(const char *name, const uint8_t *bytes, size_t n, co
 	if (n - begin != count * each)
 		return mr_fail(MR_EDATA, "%s: %zu bytes behind the head, but %u x %u pixels are %zu", name, n - begin,
 			       p->cols, p->rows, count * each);
+	if (each == 3 && largest == UINT8_MAX) {
+		memcpy(rgb, bytes + begin, 3 * count);
+		return MR_OK;
+	}
 	for (size_t i = 0; i < 3 * count; i++) {
 		uint32_t v = bytes[begin + (each == 3 ? i : i / 3)];
 
