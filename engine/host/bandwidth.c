@@ -260,7 +260,8 @@ static uint64_t most(uint64_t a, uint64_t b)
 /* The working set of a core, where @busy cores of its L3 are busy. L3 is measured where it holds more than L2 does. */
 static uint64_t bytes_at(const mr_topo *t, mr_bandwidth_level level, uint64_t busy)
 {
-	uint64_t l2 = t->l2_bytes ? t->l2_bytes : USUAL_L2, l3 = t->l3[0].bytes, share = l3 / 2 / busy;
+	uint64_t l2 = t->l2_bytes ? t->l2_bytes : USUAL_L2, l3 = t->l3[0].bytes;
+	uint64_t share = mr_fault_hurry(l3 / 2 / busy);
 
 	switch (level) {
 	case MR_BANDWIDTH_L2: return t->l2_bytes / 2;
