@@ -99,6 +99,12 @@ static void onednn_agrees_with_reference(void)
 		printf("(skipped: %s) ", mr_error_text());
 }
 
+/* The reference is one thread whatever the team: with two it would do the same again. */
+static uint32_t most_threads(const mr_kernels *k)
+{
+	return strcmp(k->name, "reference") ? 2 : 1;
+}
+
 /* What is done at once against what it stands for: the same bits, whatever the step, the transposes, the sum before and
  * the threads. */
 static void apart_pair(const op *o, const int64_t dim[4], int variant, bool add)
@@ -120,7 +126,7 @@ static void apart_pair(const op *o, const int64_t dim[4], int variant, bool add)
 	else
 		return;
 	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t threads = 1; all[i] && threads <= 2; threads++) {
+		for (uint32_t threads = 1; all[i] && threads <= most_threads(all[i]); threads++) {
 			outputs got = run_op(o, all[i], threads, dim, variant, add);
 			outputs want = run_op(&apart, all[i], threads, dim, variant, add);
 
