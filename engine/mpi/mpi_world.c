@@ -422,8 +422,11 @@ static void send_whole(void)
 {
 	static const char *const limit[] = {"OMPI_MCA_btl_tcp_eager_limit", "OMPI_MCA_btl_tcp_rndv_eager_limit"};
 
+	char text[24];
+
+	snprintf(text, sizeof(text), "%d", MR_COPIES_MOST);
 	for (size_t i = 0; i < sizeof(limit) / sizeof(limit[0]); i++)
-		setenv(limit[i], "8388608", 0);
+		setenv(limit[i], text, 0);
 }
 
 static mr_status begin(mr_ranks **out)
@@ -442,6 +445,8 @@ static mr_status begin(mr_ranks **out)
 			       level);
 	MPI_Get_library_version(library, &n);
 	library[strcspn(library, ",\n")] = 0;
+	if (!strncmp(library, "Open MPI", 8)) /* its own word, or the user's */
+		transport.copies_most = strtoull(getenv("OMPI_MCA_btl_tcp_eager_limit"), NULL, 10);
 	st = mr_mpi_times_init((uint32_t)mr_mpi.n);
 	if (st == MR_OK)
 		st = open_comms();
@@ -513,14 +518,19 @@ static void *limit_end(void *arg)
 	return NULL;
 }
 
-static void finalize(int code)
+static void limit_finalize(int code)
 {
 	pthread_t thread;
 
 	end_code = code;
-	fflush(NULL);
 	if (!pthread_create(&thread, NULL, limit_end, NULL))
 		pthread_detach(thread);
+}
+
+static void finalize(int code)
+{
+	fflush(NULL);
+	limit_finalize(code);
 	MPI_Finalize();
 	atomic_store_explicit(&has_ended, true, memory_order_release);
 }
@@ -577,6 +587,13 @@ static void fail(int code)
 		take_back(notes.in);
 		finalize(code);
 	}
+#ifdef MPICH
+	if (lost() != UINT32_MAX) { /* else its mpirun waits for ever for a stopped rank on another host */
+		limit_finalize(code);
+		lock();
+		MPI_Abort(MPI_COMM_WORLD, code);
+	}
+#endif
 	_exit(code);
 }
 

@@ -15,6 +15,7 @@ static const struct use {
 	{MR_MEMORY_DATA, "data", "data"},
 	{MR_MEMORY_WORKERS, "of workers", "workers"},
 	{MR_MEMORY_KERNELS, "kernels", "kernels"},
+	{MR_MEMORY_MESSAGES, "messages", "messages"},
 	{MR_MEMORY_THREADS, "threads", "threads"},
 	{MR_MEMORY_CHECKPOINT, "checkpoints", "checkpoints"},
 };

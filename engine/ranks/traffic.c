@@ -1,5 +1,7 @@
 #include "ranks/traffic.h"
 
+#include <math.h>
+
 #include "exec/exec.h"
 #include "exec/shares.h"
 #include "weights/layer_states.h"
@@ -11,6 +13,8 @@
 typedef struct count {
 	const mr_run *run;
 	double *out;
+	const bool *far; /* copies; NULL: traffic */
+	uint64_t most, copies;
 } count;
 
 /* Channel @c carries @bytes a step. */
@@ -22,10 +26,24 @@ static void add_bytes(const count *x, const mr_channel *c, double bytes)
 	x->out[of[c->edge.from] * r->n + of[c->edge.to]] += bytes;
 }
 
-/* Channel @c carries @times messages a step. */
-static void add(const count *x, const mr_channel *c, double times)
+/* @n messages of channel @c may be under way. */
+static void add_copies(count *x, const mr_channel *c, double n)
 {
-	if (c->kind && !mr_link_kind_shares(c->kind))
+	const mr_ranks *r = x->run->c.ranks;
+	uint32_t from = r->of_worker[c->kind->first + c->edge.from], to = r->of_worker[c->kind->first + c->edge.to];
+
+	if (c->bytes <= x->most && ((from == r->self && x->far[to]) || (to == r->self && x->far[from])))
+		x->copies += (uint64_t)n * c->bytes;
+}
+
+/* Channel @c carries @times messages a step. */
+static void add(count *x, const mr_channel *c, double times)
+{
+	if (!c->kind || mr_link_kind_shares(c->kind))
+		return;
+	if (x->far)
+		add_copies(x, c, fmin(c->on_demand ? 1 : c->n, ceil(times)));
+	else
 		add_bytes(x, c, (double)c->bytes * times);
 }
 
@@ -42,18 +60,28 @@ static double times_of(const mr_run *run, uint8_t pipe, uint16_t s, unsigned ops
 	return (double)n / mr_plan_stride(p);
 }
 
-static void add_boundaries(const count *x, uint8_t pipe, uint16_t s)
+/* Boundary @h, whose messages instructions of stage @s with @ops send to stage @to. */
+static void add_boundary(count *x, const mr_link *h, uint8_t pipe, uint16_t s, uint16_t to, unsigned ops)
+{
+	const mr_plan *p = x->run->c.plan;
+	mr_channel c = {.kind = h->kind, .n = h->n, .bytes = h->bytes,
+			.edge = {.from = mr_plan_worker(p, pipe, s), .to = mr_plan_worker(p, pipe, to)}};
+
+	if (h->n)
+		add(x, &c, times_of(x->run, pipe, s, ops, false));
+}
+
+static void add_boundaries(count *x, uint8_t pipe, uint16_t s)
 {
 	const mr_links_stage *st = mr_links_at(&x->run->train, pipe, s);
 
-	if (st->in.remote)
-		add(x, &st->in.remote->full, times_of(x->run, pipe, (uint16_t)(s - 1), 1u << MR_OP_F, false));
-	if (st->grad.remote)
-		add(x, &st->grad.remote->full,
-		    times_of(x->run, pipe, (uint16_t)(s + 1), 1u << MR_OP_B | 1u << MR_OP_I, false));
+	if (s)
+		add_boundary(x, &st->in, pipe, (uint16_t)(s - 1), s, 1u << MR_OP_F);
+	if (s + 1 < x->run->n_stages)
+		add_boundary(x, &st->grad, pipe, (uint16_t)(s + 1), s, 1u << MR_OP_B | 1u << MR_OP_I);
 }
 
-static void add_ranges(const count *x, const mr_stage_weights *b, uint16_t s)
+static void add_ranges(count *x, const mr_stage_weights *b, uint16_t s)
 {
 	const mr_ranges *r = b->ranges;
 
@@ -68,7 +96,7 @@ static void add_ranges(const count *x, const mr_stage_weights *b, uint16_t s)
 	}
 }
 
-static void add_layer_states(const count *x, const mr_stage_weights *b)
+static void add_layer_states(count *x, const mr_stage_weights *b)
 {
 	const mr_layer_states *l = b->layer_states;
 
@@ -76,7 +104,7 @@ static void add_layer_states(const count *x, const mr_stage_weights *b)
 		add(x, &l->lists[i].channel, b->shard[i / b->n_shards].need ? b->in_step : 0);
 }
 
-static void add_replicas(const count *x, const mr_replicas *g)
+static void add_replicas(count *x, const mr_replicas *g)
 {
 	for (int a = 0; g->links && a < MR_REPLICA_ARRAYS; a++)
 		for (uint32_t i = 0; i < g->n * g->n; i++) {
@@ -85,7 +113,7 @@ static void add_replicas(const count *x, const mr_replicas *g)
 		}
 }
 
-static void add_tied(const count *x, const mr_stage_weights *b)
+static void add_tied(count *x, const mr_stage_weights *b)
 {
 	const mr_tied_links *t = b->tied ? b->tied->links : NULL;
 
@@ -95,7 +123,7 @@ static void add_tied(const count *x, const mr_stage_weights *b)
 	}
 }
 
-static void add_norms(const count *x, const mr_stage_weights *b)
+static void add_norms(count *x, const mr_stage_weights *b)
 {
 	const mr_stage_norms *n = b->norms;
 
@@ -155,19 +183,19 @@ static void add_meetings(const count *x)
 	}
 }
 
-static void add_run(const mr_run *run, double *out)
+static void add_run(count *x)
 {
-	count x = {run, out};
+	const mr_run *run = x->run;
 
 	for (uint16_t s = 0; s < run->n_stages; s++) {
 		for (unsigned p = 0; p < run->n_pipes; p++)
-			add_boundaries(&x, (uint8_t)p, s);
-		add_ranges(&x, &run->weights[s], s);
-		add_layer_states(&x, &run->weights[s]);
+			add_boundaries(x, (uint8_t)p, s);
+		add_ranges(x, &run->weights[s], s);
+		add_layer_states(x, &run->weights[s]);
 		if (run->replicas)
-			add_replicas(&x, &run->replicas[s]);
-		add_tied(&x, &run->weights[s]);
-		add_norms(&x, &run->weights[s]);
+			add_replicas(x, &run->replicas[s]);
+		add_tied(x, &run->weights[s]);
+		add_norms(x, &run->weights[s]);
 	}
 }
 
@@ -175,9 +203,17 @@ void mr_rank_traffic(const mr_run *run, double *out)
 {
 	const mr_shares *s = run->c.shares;
 
-	add_run(run, out);
+	add_run(&(count){.run = run, .out = out});
 	for (uint32_t q = 1; s && q < s->n; q++)
-		add_run(s->run[q], out);
+		add_run(&(count){.run = s->run[q], .out = out});
 	if (s)
-		add_meetings(&(count){run, out});
+		add_meetings(&(count){.run = run, .out = out});
+}
+
+uint64_t mr_rank_copies(const mr_run *run, const bool *far, uint64_t most)
+{
+	count x = {.run = run, .far = far, .most = most};
+
+	add_run(&x);
+	return x.copies;
 }

@@ -1,7 +1,12 @@
 #include "session/memory_plan.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "host/limits.h"
 #include "host/memory.h"
+#include "ranks/traffic.h"
+#include "session/host_map.h"
 #include "session/kernel_memory.h"
 #include "session/objective_report.h"
 #include "session/shares.h"
@@ -45,6 +50,7 @@ static const char *const names[MR_N_MEMORY_USES] = {
 	[MR_MEMORY_LOADING] = "data while they are made",
 	[MR_MEMORY_WORKERS] = "workers",
 	[MR_MEMORY_KERNELS] = "kernels",
+	[MR_MEMORY_MESSAGES] = "MPI's copies of messages",
 	[MR_MEMORY_READING] = "decoding of samples",
 	[MR_MEMORY_THREADS] = "threads",
 	[MR_MEMORY_EVALUATION] = "evaluation",
@@ -104,8 +110,36 @@ static bool saves_on_the_way(const mr_session *s)
 /* What the executor takes, and upper bounds of the three parts of its state at a pause (state.h). */
 typedef struct needs {
 	mr_kernel_bytes kernels;
-	uint64_t workers, model, optimizer, inflight, n_tensors;
+	uint64_t workers, messages, model, optimizer, inflight, n_tensors;
 } needs;
+
+/* Is @rank on another host than this one's rank? By the hosts of a plan, where nobody runs it. */
+static bool is_far(const mr_session *s, uint32_t rank)
+{
+	const mr_ranks *r = s->ranks;
+
+	if (!r->at)
+		return s->hosts->hosts.host[rank] != s->hosts->hosts.host[r->self];
+	return strcmp(r->at[rank].host, r->at[r->self].host) != 0;
+}
+
+static mr_status copies_of(const mr_session *s, const mr_run *run, uint64_t *out)
+{
+	const mr_ranks *r = s->ranks;
+	bool *far;
+
+	*out = 0;
+	if (!r || !r->by->copies_most)
+		return MR_OK;
+	far = calloc(r->n, sizeof(*far));
+	if (!far)
+		return mr_fail(MR_ERESOURCE, "no memory for %u ranks", r->n);
+	for (uint32_t i = 0; i < r->n; i++)
+		far[i] = is_far(s, i);
+	*out = mr_rank_copies(run, far, r->by->copies_most);
+	free(far);
+	return MR_OK;
+}
 
 /* Tensors of the state of stage @i: weights, their rest, the optimizer's states, of which each may have scales, and
  * versions if they are saved. */
@@ -134,6 +168,7 @@ static mr_status needs_of_run(const mr_session *s, const mr_run *run, needs *out
 			out->inflight += flushes ? 0 : m.activations + m.boundaries;
 			out->n_tensors += p ? 0 : tensors_of(run, i, flushes);
 		}
+	MR_TRY(copies_of(s, run, &out->messages));
 	return mr_kernel_memory(s, run, &out->kernels);
 }
 
@@ -291,6 +326,7 @@ mr_status mr_memory_plan_of(const mr_session *s, const mr_run *run, mr_memory_pl
 	MR_TRY(needs_of(s, run, &n));
 	b[MR_MEMORY_WORKERS] = n.workers;
 	b[MR_MEMORY_KERNELS] = n.kernels.contexts;
+	b[MR_MEMORY_MESSAGES] = n.messages;
 	out->flops = n.kernels.flops;
 	b[MR_MEMORY_THREADS] = of_threads(s) + n.kernels.code;
 	b[MR_MEMORY_EVALUATION] = (d->n_valid / (uint64_t)s->samples + 1) * (sizeof(double) + sizeof(uint64_t)) +

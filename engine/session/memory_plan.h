@@ -19,6 +19,7 @@ typedef enum mr_memory_use {
 	MR_MEMORY_LOADING,     /* additional while they are made; freed before the workers take theirs */
 	MR_MEMORY_WORKERS,     /* weights, versions, gradients, optimizer state, activations, buffers, scratch */
 	MR_MEMORY_KERNELS,     /* primitives, packed operands: an estimate from above (kernel_memory.h) */
+	MR_MEMORY_MESSAGES,    /* copies that the library makes of messages between hosts (mr_rank_copies) */
 	MR_MEMORY_READING,     /* what decodes samples */
 	MR_MEMORY_THREADS,     /* stacks, waits, and the heap and the code that a run needs beside */
 	MR_MEMORY_EVALUATION,  /* a result for each micro-batch of an evaluation */

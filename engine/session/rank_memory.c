@@ -12,7 +12,7 @@ bool mr_session_plans_ranks(const mr_session *s)
 
 mr_status mr_memory_plan_of_rank(const mr_session *s, uint16_t rank, mr_memory_plan *out)
 {
-	static const mr_transport none = {.name = "planned"};
+	static const mr_transport none = {.name = "planned", .copies_most = MR_COPIES_MOST};
 	const mr_hosts *h = &s->hosts->hosts;
 	mr_session of = *s;
 	mr_planned_links links;

@@ -197,6 +197,7 @@ static mr_status load_or_close(mr_session *s)
 	s->planned_bytes = st == MR_OK ? m.total : 0;
 	s->late_bytes = st == MR_OK ? m.bytes[MR_MEMORY_THREADS] : 0;
 	s->working_bytes = st == MR_OK ? m.bytes[MR_MEMORY_READING] + m.bytes[MR_MEMORY_EVALUATION] +
+						 m.bytes[MR_MEMORY_MESSAGES] +
 						 m.bytes[MR_MEMORY_CHECKPOINT] - m.copy
 				       : 0;
 	if (st == MR_OK)

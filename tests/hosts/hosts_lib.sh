@@ -66,6 +66,16 @@ launch() {
 		>out 2>&1 </dev/null
 }
 
+# plain ARGS...: mpirun itself on both hosts; its output in `out`.
+plain() {
+	printf '%s\n%s\n' $first $second >hosts
+	where="-hosts $first:1,$second:1 -launcher rsh -launcher-exec $dir/agent"
+	[ -z "${many:-}" ] || where="--hostfile hosts --mca plm_rsh_agent $dir/agent --map-by node"
+	# shellcheck disable=SC2086
+	timeout 120 ip netns exec $a unshare -u sh -c 'hostname mill-a; exec "$@"' sh $mpirun $where $transport -n 2 \
+		"$build/millrace-mpi" "$@" >out 2>&1 </dev/null
+}
+
 # rank_in NAMESPACE: the process of the rank on this host.
 rank_in() {
 	ip netns pids $1 | while read -r p; do

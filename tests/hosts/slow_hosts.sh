@@ -19,12 +19,14 @@ ended() {
 	kill -9 $(ranks "$2")
 }
 
-# disturbed HOW: a long training over both hosts, of which something ends; all ranks must be gone within 12 s, and the
-# exit code not be 0.
+# disturbed HOW [START...]: a long training over both hosts, of which something ends; all ranks must be gone within
+# 12 s, and the exit code not be 0.
 disturbed() {
 	how=$1
+	shift
+	[ $# -gt 0 ] || set -- launch --
 	rm -rf long
-	launch -- train gpt.cfg --set $two --set 'run.dir="long"' --set train.steps=1000000 --set checkpoint.every=50 \
+	"$@" train gpt.cfg --set $two --set 'run.dir="long"' --set train.steps=1000000 --set checkpoint.every=50 \
 		--set train.eval_every=0 &
 	job=$!
 	for _ in $(seq 300); do
@@ -43,8 +45,15 @@ disturbed() {
 	wait $job
 	got=$?
 	took=$(($(date +%s) - begun))
+	# a stopped rank is ended by whoever started it
 	case $how in
-	stop*) kill -9 "$victim" 2>/dev/null ;;
+	stop*)
+		for _ in $(seq 100); do
+			[ -e "/proc/$victim" ] || break
+			sleep 0.1
+		done
+		! kill -9 "$victim" 2>/dev/null || complain "$how: the stopped rank is left"
+		;;
 	esac
 	[ $got -ne 0 ] || complain "$how: exit 0"
 	[ $took -le 15 ] || complain "$how: it took $took s"
@@ -57,6 +66,7 @@ disturbed() {
 disturbed kill
 disturbed stop
 disturbed stop0
+disturbed stop0 plain
 disturbed cut
 
 # With restarts: one rank dies, the training goes on and ends as if it had not.
