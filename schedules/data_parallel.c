@@ -42,6 +42,9 @@
  *
  *   w0 F0 f0 F0' B0' b0 +' B0 + +        of two rooms F, f, F' and B need a fetch; b finds what f has read
  *
+ * groups = G (hybrid sharding, HSDP) lets G groups of D / G workers keep all weights each: a worker keeps the parts of
+ * one worker of each group, which are sent once behind the steps, and fetches within its group.
+ *
  * Time: ceil(T / D) micro-batches of the whole model; the bubble comes from the smaller shares and is (D ceil(T / D) -
  * T) D (f + b) of worker-time, f and b being a D-th of the model. Memory: one micro-batch of the whole model per
  * worker; joint and released: its share of them.
@@ -63,6 +66,9 @@ static const mr_option options[] = {
 	 "between processes each keeps all weights; sharded: its own part, and passes fetch the others' (ZeRO-3)"},
 	{"rooms", MR_OPT_INT, "3", 2, 1024, NULL, NULL,
 	 "sharded: stages whose weights a worker has at once; as many as stages: each is fetched once a step"},
+	{"groups", MR_OPT_INT, "1", 1, 255, NULL, NULL,
+	 "sharded: groups of workers that follow each other and keep all weights in parts, so that passes fetch "
+	 "within a group, such as a host's (HSDP)"},
 	{0},
 };
 
@@ -169,8 +175,12 @@ static mr_status fill_released(mr_plan *plan)
 
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
+	uint32_t groups = (uint32_t)mr_values_int(args->options, "groups");
 	mr_plan *plan;
 
+	if (is_sharded(args) && (args->n_workers % groups || (groups > 1 && args->n_workers / groups < 2)))
+		return mr_fail(MR_ECONFIG, "groups: %u workers do not make %u groups of as many each, at least two",
+			       args->n_workers, groups);
 	if (is_joint(args) && is_sharded(args))
 		return mr_fail(MR_ECONFIG, "parameters: sharded weights go with gradients that are released, and those "
 					   "that are joint stay");
@@ -192,8 +202,10 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 		plan->n_pipes > 1 && !strcmp(mr_values_string(args->options, "weights"), "private");
 	plan->contract.joint_w = is_joint(args);
 	plan->contract.release_sums = is_released(args);
-	if (is_sharded(args))
+	if (is_sharded(args)) {
 		plan->contract.weight_rooms = (uint32_t)mr_values_int(args->options, "rooms");
+		plan->contract.weight_groups = groups > 1 ? groups : 0;
+	}
 	if (is_released(args))
 		return mr_sched_finish(plan, fill_released(plan), out);
 	return mr_sched_finish(plan, is_joint(args) ? fill_joint(plan) : fill(plan), out);

@@ -58,9 +58,12 @@ void mr_sends_of_stages(const mr_workload *of, mr_stage_sends *out)
 	for (uint16_t s = 0; s < of->partition->n_stages; s++) {
 		double parts = mr_plan_partial_sums(of->plan, s), n = stepped(of, s);
 
+		double range = n / parts * (double)mr_dtype_bytes(t->weights);
+		uint32_t groups = of->plan->contract.weight_groups ? of->plan->contract.weight_groups : 1;
+
 		out[s] = (mr_stage_sends){.gradients = n / parts * (double)mr_dtype_bytes(t->gradients),
-					  .weights = gets(of->plan, s) * n / parts *
-						     (double)mr_dtype_bytes(t->weights)};
+					  .weights = gets(of->plan, s) * range * groups,
+					  .copies = range};
 		if (s) {
 			out[s].forward = bytes_into(of, s, false);
 			out[s].backward = bytes_into(of, s, true);
@@ -149,10 +152,16 @@ static void add_ranges(const counting *c, uint16_t s, const mr_stage_sends *send
 	unsigned parts = mr_plan_partial_sums(c->plan, s);
 
 	for (unsigned i = 0; i < parts; i++)
-		for (unsigned j = 0; j < parts; j++)
+		for (unsigned j = 0; j < parts; j++) {
+			mr_weights_go how = mr_plan_weights_go(c->plan, i, j);
+			double weights = how == MR_GO_FETCHED  ? sends[s].weights
+					 : how == MR_GO_COPIED ? sends[s].copies
+								  : 0;
+
 			add(c, mr_plan_worker(c->plan, (uint8_t)i, s), mr_plan_worker(c->plan, (uint8_t)j, s),
-			    (sends[s].gradients * (c->plan->contract.clip && !j ? 2 : 1) + sends[s].weights) *
+			    (sends[s].gradients * (c->plan->contract.clip && !j ? 2 : 1) + weights) *
 				    commits_of(c->plan, s));
+		}
 }
 
 static void add_tied(const counting *c, const mr_stage_sends *sends)

@@ -49,7 +49,10 @@ static int64_t sum_piece(const mr_run *run, uint32_t p, uint16_t s)
 static uint32_t place_of(const mr_run *run, uint32_t p, uint32_t n, uint16_t s)
 {
 	uint32_t node = run->c.place->worker[worker_of(run, (uint8_t)p, s)].node, place = 0;
+	uint32_t groups = run->c.plan->contract.weight_groups, each = groups ? n / groups : n;
 
+	if (groups) /* what one pipe of a group keeps lies together */
+		return p % each * groups + p / each;
 	if (run->c.ranks) /* whose nodes are not each other's */
 		return p;
 	for (uint32_t i = 0; i < n; i++) {

@@ -378,6 +378,9 @@ static mr_status check_rules(const mr_plan *p)
 				     c->joint_w || mr_contract_replicates(c) || p->n_micro != c->need),
 		 "sums are released stage by stage where several pipes share their weights and flush, nothing is "
 		 "clipped and no stages share a parameter"},
+		{c->weight_groups > 1 && (!c->weight_rooms || p->n_pipes % c->weight_groups ||
+					  p->n_pipes / c->weight_groups < 2),
+		 "weights are sharded in groups of as many pipes each, at least two"},
 		{c->weight_rooms == 1 || (c->weight_rooms && (!c->release_sums || c->private_weights || any_frozen(p))),
 		 "weights are sharded where sums are released, in at least two rooms, one copy of the weights, and "
 		 "every stage trains"},

@@ -86,6 +86,8 @@
  * its range of every stage, and passes read copies in R rooms: stage s in room s mod R, as long as no pass of another
  * stage needs the room. It is fetched from the owners of all ranges while passes of up to R - 1 other stages go on
  * (ir/fetches.h). Where workers share memory all read the one copy in place.
+ * In G groups of P/G pipes (mr_contract.weight_groups) pipe j of a group also keeps the ranges that pipe j of each
+ * other group steps, which sends its own there behind its step. So a group has all weights, and fetches are within it.
  *
  * Ring (mr_contract.ring; several pipes, a flush). Micro-batch m is in pipe m mod P, and the passes of a commit follow
  * each other at each stage: F(m,s) comes after F(m-1,s), and B or I likewise. So at any time one worker reads a stage's
@@ -399,6 +401,20 @@ static inline uint8_t mr_plan_partial_sums(const mr_plan *plan, uint16_t stage)
 	if (plan->contract.whole_steps)
 		return 1;
 	return plan->stage_replicas[stage] ? plan->stage_replicas[stage] : plan->n_pipes;
+}
+
+/* Of sharded weights in groups (mr_contract.weight_groups): what pipe @j gets of those that pipe @i keeps. */
+typedef enum mr_weights_go {
+	MR_GO_NONE,    /* another of its group brings it */
+	MR_GO_FETCHED, /* all, when it asks */
+	MR_GO_COPIED   /* the range that @i steps, to keep it too */
+} mr_weights_go;
+
+static inline mr_weights_go mr_plan_weights_go(const mr_plan *plan, unsigned i, unsigned j)
+{
+	unsigned each = plan->n_pipes / (plan->contract.weight_groups ? plan->contract.weight_groups : 1);
+
+	return i / each == j / each ? MR_GO_FETCHED : i % each == j % each ? MR_GO_COPIED : MR_GO_NONE;
 }
 
 /* The part of @stage to which @pipe belongs. */

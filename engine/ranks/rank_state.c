@@ -57,7 +57,7 @@ static uint32_t owner_of(const mr_run *run, const mr_saved_tensor *t)
 /* A stretch of a tensor that one rank has. */
 typedef struct stretch {
 	size_t at, bytes;
-	uint32_t rank;
+	uint32_t rank, shard;
 } stretch;
 
 /* The stretches of parameter @p of @b, stage @s, in numbers of @each bytes: of each shard the range that it steps; with
@@ -76,7 +76,7 @@ static uint32_t cut(const mr_run *run, const mr_stage_weights *b, uint16_t s, ui
 			first = mr_states_blocks(b, p, first);
 			count -= first;
 		}
-		out[n++] = (stretch){(size_t)first * each, (size_t)count * each, rank_of(run, (uint8_t)i, s)};
+		out[n++] = (stretch){(size_t)first * each, (size_t)count * each, rank_of(run, (uint8_t)i, s), i};
 	}
 	return n;
 }
@@ -145,7 +145,7 @@ static uint32_t ranges_of(const mr_run *run, const mr_saved_tensor *t, stretch o
 				return cut(run, b, s, p, sizeof(float), true, out);
 			if (is_factor(b, p, t)) {
 				each = cut(run, b, s, p, 1, false, out);
-				out[0] = (stretch){0, t->bytes, out[0].rank};
+				out[0] = (stretch){0, t->bytes, out[0].rank, out[0].shard};
 				return (uint32_t)each;
 			}
 		}
@@ -160,7 +160,7 @@ static uint32_t stretches_of(const mr_run *run, const mr_saved_tensor *t, stretc
 
 	if (n)
 		return n;
-	out[0] = (stretch){0, t->bytes, owner_of(run, t)};
+	out[0] = (stretch){0, t->bytes, owner_of(run, t), 0};
 	return 1;
 }
 
@@ -298,13 +298,49 @@ static mr_status hand(const mr_run *run, uint32_t rank, void *data, size_t bytes
 	return run->c.ranks->self == rank ? by(run)->receive(0, data, bytes) : MR_OK;
 }
 
+/* Does @rank keep stretch @x of sharded weights of stage @s, of which it owns none of these? */
+static bool keeps(const mr_run *run, uint16_t s, const stretch *x, uint32_t rank)
+{
+	const mr_stage_weights *b = &run->weights[s];
+
+	for (uint32_t i = 0; i < b->n_shards && rank != x->rank; i++)
+		if (mr_weights_peers(b, i, x->shard) && rank_of(run, (uint8_t)i, s) == rank)
+			return true;
+	return false;
+}
+
+/* The stage of which @t is sharded weights; n_stages: none. */
+static uint16_t sharded_stage(const mr_run *run, const mr_saved_tensor *t)
+{
+	uint16_t s = 0;
+	uint32_t p, end;
+
+	for (; s < run->n_stages; s++) {
+		const mr_stage_weights *b = &run->weights[s];
+
+		mr_stage_params(b->stage, &p, &end);
+		for (; b->sharded && p < end; p++)
+			if (mr_stage_weight_at(b->stage, p) != SIZE_MAX &&
+			    t->data == mr_weights_param_at(b, 0, b->latest, p))
+				return s;
+	}
+	return s;
+}
+
 static mr_status give(mr_run *run, const mr_saved_tensor *t)
 {
 	stretch part[UINT8_MAX + 1];
 	uint32_t n = ranges_of(run, t, part);
+	uint16_t s = n ? sharded_stage(run, t) : run->n_stages;
 
-	for (uint32_t i = 0; i < n; i++)
-		MR_TRY(hand(run, part[i].rank, (uint8_t *)t->data + part[i].at, part[i].bytes));
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t *data = (uint8_t *)t->data + part[i].at;
+
+		MR_TRY(hand(run, part[i].rank, data, part[i].bytes));
+		for (uint32_t r = 1; s < run->n_stages && r < run->c.ranks->n; r++)
+			if (keeps(run, s, &part[i], r))
+				MR_TRY(hand(run, r, data, part[i].bytes));
+	}
 	for (uint32_t i = 1; !n && i < run->c.ranks->n; i++)
 		if (wants(run, i, t))
 			MR_TRY(hand(run, i, t->data, t->bytes));
@@ -345,10 +381,12 @@ mr_status mr_rank_state_give(mr_run *run, const mr_saved_tensor *t)
 {
 	stretch part[UINT8_MAX + 1];
 	uint32_t n = ranges_of(run, t, part);
+	uint16_t s;
 
 	MR_TRY(give(run, t));
+	s = n ? sharded_stage(run, t) : run->n_stages;
 	for (uint32_t i = 0; i < n; i++)
-		if (part[i].rank)
+		if (part[i].rank && (s == run->n_stages || !keeps(run, s, &part[i], 0)))
 			release((const uint8_t *)t->data + part[i].at, part[i].bytes);
 	if (!n && region_of(run, t->data) < run->n_workers && !wants(run, 0, t))
 		release(t->data, t->bytes);

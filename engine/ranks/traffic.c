@@ -89,7 +89,8 @@ static void add_ranges(count *x, const mr_stage_weights *b, uint16_t s)
 		for (uint32_t j = 0; j < r->n; j++) {
 			add(x, &r->gradients[i * r->n + j].channel, b->shard[i].need ? b->in_step : 0);
 			add(x, &r->weights[i * r->n + j].channel,
-			    b->sharded ? mr_exec_fetches(x->run, (uint8_t)j, s) : (double)b->in_step);
+			    b->sharded && mr_weights_group(b, i, j) ? mr_exec_fetches(x->run, (uint8_t)j, s)
+								    : (double)b->in_step);
 		}
 		for (uint32_t j = 0; j < r->n_whole; j++)
 			add(x, &r->totals[i * r->n_whole + j].channel, b->in_step);

@@ -86,6 +86,26 @@ static bool has_parts(const mr_unroll *g, uint16_t stage)
 	return mr_plan_partial_sums(g->plan, stage) > 1;
 }
 
+/* What a worker of @stage, @w, gets of the range of pipe @i. */
+static double range_for(const mr_messages *m, uint16_t stage, uint8_t i, uint16_t w)
+{
+	const mr_stage_sends *b = &m->hosts->sends[stage];
+	uint8_t j = 0;
+
+	if (!m->g->plan->contract.weight_groups)
+		return b->weights;
+	while (mr_plan_worker(m->g->plan, j, stage) != w)
+		j++;
+	switch (mr_plan_weights_go(m->g->plan, i, j)) {
+	case MR_GO_FETCHED:
+		return b->weights;
+	case MR_GO_COPIED:
+		return b->copies;
+	default:
+		return 0;
+	}
+}
+
 /* What worker @w gets of the weights that @in commits. */
 static double weights_for(const mr_messages *m, const mr_instr *in, uint16_t w)
 {
@@ -94,7 +114,7 @@ static double weights_for(const mr_messages *m, const mr_instr *in, uint16_t w)
 	const mr_stage_sends *b = &m->hosts->sends[in->stage];
 
 	if (part[in->stage])
-		return has_parts(m->g, in->stage) ? b->weights : 0;
+		return has_parts(m->g, in->stage) ? range_for(m, in->stage, in->pipe, w) : 0;
 	return in->stage == 0 && part[stages - 1] ? b->tied : 0;
 }
 

@@ -60,8 +60,9 @@ uint64_t mr_owned_weight_bytes(const mr_stage_weights *b, uint32_t shard)
 
 	mr_stage_params(b->stage, &begin, &end);
 	for (uint32_t p = begin; b->sharded && p < end; p++)
-		if (mr_weights_range(b, (uint8_t)shard, p, &first, &n))
-			sum += (uint64_t)n * mr_dtype_bytes(b->k->types.weights);
+		for (uint32_t i = 0; i < b->n_shards; i++)
+			if (mr_weights_peers(b, i, shard) && mr_weights_range(b, (uint8_t)i, p, &first, &n))
+				sum += (uint64_t)n * mr_dtype_bytes(b->k->types.weights);
 	return mr_region_round_stretch(sum);
 }
 
@@ -136,12 +137,21 @@ void mr_owned_clear(mr_stage_weights *b, uint32_t shard)
 	}
 }
 
-bool mr_owned_here(const mr_stage_weights *b, uint32_t p, int64_t first, int64_t end)
+static bool is_kept(const mr_stage_weights *b, uint32_t shard)
+{
+	for (uint32_t i = 0; i < b->n_shards; i++)
+		if (b->shard[i].here && mr_weights_peers(b, i, shard))
+			return true;
+	return false;
+}
+
+bool mr_owned_here(const mr_stage_weights *b, uint32_t p, int64_t first, int64_t end, bool kept)
 {
 	int64_t from, n;
 
 	for (uint32_t i = 0; i < b->n_shards; i++)
-		if (b->shard[i].here && mr_weights_range(b, (uint8_t)i, p, &from, &n) && from < end && from + n > first)
+		if ((kept ? is_kept(b, i) : b->shard[i].here) &&
+		    mr_weights_range(b, (uint8_t)i, p, &from, &n) && from < end && from + n > first)
 			return true;
 	return false;
 }

@@ -32,13 +32,14 @@ void mr_owned_close(mr_stage_weights *b);
 /** Bytes in the memory of @shard's worker: all for shard 0; with a region the pages of it that the shard touches. */
 uint64_t mr_owned_bytes(const mr_stage_weights *b, uint32_t shard);
 
-/** The same of sharded weights; 0: they are not sharded. */
+/** The same of sharded weights, with those that it keeps for its group; 0: they are not sharded. */
 uint64_t mr_owned_weight_bytes(const mr_stage_weights *b, uint32_t shard);
 
 /** Set the states and factors to zeros: all by the first shard of a process; with a region each its range. */
 void mr_owned_clear(mr_stage_weights *b, uint32_t shard);
 
-/** With a region: does a shard of this process own any of elements [@first, @end) of parameter @p? */
-bool mr_owned_here(const mr_stage_weights *b, uint32_t p, int64_t first, int64_t end);
+/** With a region: does a shard of this process own any of elements [@first, @end) of parameter @p? @kept: or keep it,
+ * of sharded weights in groups. */
+bool mr_owned_here(const mr_stage_weights *b, uint32_t p, int64_t first, int64_t end, bool kept);
 
 #endif

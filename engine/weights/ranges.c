@@ -85,17 +85,23 @@ static mr_status create(mr_stage_weights *b, const mr_ranges_wanted *wanted)
 	r->of_gradients = calloc(n, sizeof(*r->of_gradients));
 	r->of_sums = calloc(n, sizeof(*r->of_sums));
 	r->of_weights = calloc(n, sizeof(*r->of_weights));
+	r->of_kept = calloc(n, sizeof(*r->of_kept));
 	r->n_sums = calloc(n, sizeof(*r->n_sums));
 	r->room = calloc(n, sizeof(*r->room));
 	if (!r->gradients || !r->weights || !r->totals || !r->of_gradients || !r->of_sums || !r->of_weights ||
-	    !r->n_sums || !r->room)
+	    !r->of_kept || !r->n_sums || !r->room)
 		return mr_fail(MR_ERESOURCE, "no memory for the ranges of %u shards", n);
 	MR_TRY(mr_owned_create(b));
 	b->apart = true;
 	b->sharded = b->one_copy = wanted->sharded;
+	b->n_groups = wanted->groups;
 	b->private_weights = !wanted->sharded;
 	for (uint32_t i = 0; i < n; i++)
 		find_spans(b, r, i);
+	for (uint32_t i = 0; i < n * n; i++)
+		if (b->sharded && mr_weights_peers(b, i / n, i % n) && bytes_of(r->of_weights[i % n]))
+			mr_range_span_widen(&r->of_kept[i / n], r->of_weights[i % n].begin,
+					    bytes_of(r->of_weights[i % n]));
 	for (uint32_t i = 0; i < n; i++)
 		r->room[i] = stride_of(r->of_sums[i]);
 	return MR_OK;
@@ -111,6 +117,18 @@ static mr_status choose(mr_stage_weights *b, mr_edge e, const mr_ranges_wanted *
 	if (mr_link_kind_shares(*out))
 		*out = NULL;
 	return *out && !b->ranges ? create(b, wanted) : MR_OK;
+}
+
+/* Do readers ask for what goes from @i to @j? */
+static bool is_fetched(const mr_stage_weights *b, uint32_t i, uint32_t j)
+{
+	return b->sharded && mr_weights_group(b, i, j);
+}
+
+/* The weights that go from @i to @j. */
+static mr_range_span weights_span(const mr_stage_weights *b, uint32_t i, uint32_t j)
+{
+	return is_fetched(b, i, j) ? b->ranges->of_kept[i] : b->ranges->of_weights[i];
 }
 
 static mr_status choose_pair(mr_stage_weights *b, uint32_t i, uint32_t j, const mr_ranges_wanted *wanted)
@@ -133,10 +151,10 @@ static mr_status choose_pair(mr_stage_weights *b, uint32_t i, uint32_t j, const 
 	e.kind = MR_EDGE_WEIGHTS;
 	MR_TRY(choose(b, e, wanted, &k));
 	r = b->ranges;
-	if (k)
+	if (k && (!b->sharded || mr_weights_group(b, i, j) || mr_weights_peers(b, i, j)))
 		weights_of(r, i, j)->channel =
 			(mr_channel){.kind = k, .edge = e, .n = b->cap, .stays = r->lockstep || b->sharded,
-				     .on_demand = b->sharded, .bytes = bytes_of(r->of_weights[i])};
+				     .on_demand = is_fetched(b, i, j), .bytes = bytes_of(weights_span(b, i, j))};
 	return MR_OK;
 }
 
@@ -227,9 +245,9 @@ mr_status mr_ranges_open(mr_stage_weights *b)
 				MR_TRY(mr_range_open(total_of(r, i, j), r->of_gradients[i], 0, b->shard[i].grads,
 						  b->shard[j].grads + r->of_gradients[i].begin));
 			if (w->channel.kind)
-				MR_TRY(mr_range_open(w, r->of_weights[i], stride, b->shard[i].version,
-						  (b->sharded ? b->shard[j].room : b->shard[j].version) +
-							  r->of_weights[i].begin));
+				MR_TRY(mr_range_open(w, weights_span(b, i, j), stride, b->shard[i].version,
+						  (is_fetched(b, i, j) ? b->shard[j].room : b->shard[j].version) +
+							  weights_span(b, i, j).begin));
 		}
 	for (uint32_t i = 0; r && r->released && !r->lender && i < r->n; i++)
 		mr_ranges_arm(b, i);
@@ -255,6 +273,7 @@ void mr_ranges_close(mr_stage_weights *b)
 	free(r->of_gradients);
 	free(r->of_sums);
 	free(r->of_weights);
+	free(r->of_kept);
 	free(r->n_sums);
 	free(r->room);
 }
@@ -273,7 +292,7 @@ void mr_ranges_reset(mr_stage_weights *b, mr_parker *const *parker)
 	for (uint32_t i = 0; r && i < r->n; i++) {
 		for (uint32_t j = 0; j < r->n; j++) {
 			mr_range_reset(gradients_of(r, i, j), b->latest, parker[j]);
-			mr_range_reset(weights_of(r, i, j), b->sharded ? 0 : b->latest, parker[j]);
+			mr_range_reset(weights_of(r, i, j), is_fetched(b, i, j) ? 0 : b->latest, parker[j]);
 		}
 		for (uint32_t j = 0; j < r->n_whole; j++)
 			mr_range_reset(total_of(r, i, j), b->latest, parker[j]);
@@ -378,12 +397,12 @@ void mr_ranges_send_weights(mr_stage_weights *b, uint32_t owner, uint64_t versio
 
 	if (b->ranges->next)
 		arm(b->ranges->next, owner);
-	for (uint32_t i = 0; !b->sharded && i < b->n_shards; i++) {
+	for (uint32_t i = 0; i < b->n_shards; i++) {
 		mr_range *range = weights_of(b->ranges, owner, i);
 
-		if (range->channel.kind)
+		if (range->channel.kind && !is_fetched(b, owner, i))
 			mr_channel_post(&range->channel, version);
-		else if (i != owner)
+		else if (i != owner && !b->sharded)
 			memcpy((uint8_t *)mr_weights_at(b, (uint8_t)i, version) + s.begin,
 			       (uint8_t *)mr_weights_at(b, (uint8_t)owner, version) + s.begin, bytes_of(s));
 	}
@@ -403,12 +422,20 @@ mr_range *mr_ranges_fetched(const mr_stage_weights *b, uint32_t owner, uint32_t 
 {
 	mr_range *range = b->ranges ? weights_of(b->ranges, owner, reader) : NULL;
 
-	return range && range->channel.kind ? range : NULL;
+	return range && range->channel.kind && is_fetched(b, owner, reader) ? range : NULL;
+}
+
+bool mr_ranges_kept(mr_stage_weights *b, uint32_t shard, uint64_t version)
+{
+	for (uint32_t i = 0; i < b->n_shards; i++)
+		if (!is_fetched(b, i, shard) && !mr_range_has(weights_of(b->ranges, i, shard), version))
+			return false;
+	return true;
 }
 
 void mr_ranges_take(const mr_stage_weights *b, uint32_t owner, uint32_t reader)
 {
-	mr_range_span s = b->ranges->of_weights[owner];
+	mr_range_span s = b->ranges->of_kept[owner];
 
 	memcpy(b->shard[reader].room + s.begin, b->shard[owner].version + s.begin, bytes_of(s));
 }

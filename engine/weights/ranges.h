@@ -25,7 +25,8 @@
  * shard, which is sent from its place.
  *
  * Sharded weights (ir/plan.h): an owner sends its range when a reader has room for it, and asks (exec/features/
- * sharded.c); nothing is sent behind a step.
+ * sharded.c); nothing is sent behind a step. In groups, who keeps a range of another group's owner gets it behind its
+ * step, which needs the sums of all who read the version before; and a reader asks the shards of its group alone.
  *
  * The owner adds the shards in ascending order, as with shared memory, so the bits are the same. An edge between two
  * workers that share memory is read and written in place, even in a stage in which others send.
@@ -86,6 +87,7 @@ typedef struct mr_ranges {
 	uint32_t n_whole;                         /* shards 0 .. n_whole - 1 get the sum of all shards in all ranges */
 	mr_range *totals;                         /* [n][n_whole] by sender, then receiver */
 	mr_range_span *of_gradients, *of_weights; /* [n] */
+	mr_range_span *of_kept; /* [n] sharded: all that a shard keeps, for its group */
 	mr_range_span *of_sums; /* [n] of_gradients, and the further uses of its parameters in the stage */
 	uint64_t *n_sums;                         /* [n] commits whose sum each shard has sent; written by the shard */
 } mr_ranges;
@@ -98,6 +100,7 @@ typedef struct mr_ranges_wanted {
 	bool lockstep;           /* F read what the last commit has made */
 	bool released;           /* the contract has release_sums */
 	bool sharded;            /* and weight_rooms */
+	uint32_t groups;         /* and weight_groups; at least 1 */
 	const mr_link_kind *const *kinds;
 } mr_ranges_wanted;
 
@@ -107,11 +110,14 @@ typedef struct mr_ranges_wanted {
  */
 mr_status mr_ranges_choose(mr_stage_weights *b, const mr_ranges_wanted *wanted) MR_MUST_USE;
 
-/** Of sharded weights: the range of @owner on its way into the room of @reader, by numbers that count its messages;
- * NULL: the two share memory. */
+/** Of sharded weights: what @owner keeps on its way into the room of @reader, by numbers that count its messages; NULL:
+ * the two share memory, or are in different groups. */
 mr_range *mr_ranges_fetched(const mr_stage_weights *b, uint32_t owner, uint32_t reader);
 
-/** The same where they share memory: copy it. Thread: @reader's worker. */
+/** Has @shard all ranges of version @version that it keeps for its group, as far as they come by messages? */
+bool mr_ranges_kept(mr_stage_weights *b, uint32_t shard, uint64_t version);
+
+/** What mr_ranges_fetched brings, where they share memory: copy it. Thread: @reader's worker. */
 void mr_ranges_take(const mr_stage_weights *b, uint32_t owner, uint32_t reader);
 
 /** Let what comes to @b be where it comes to for @lender, whose sums use the same buffers. After mr_ranges_choose of
@@ -156,8 +162,8 @@ void mr_ranges_send_total(mr_stage_weights *b, uint32_t owner, uint64_t commit);
 /** Has the whole sum of @commit's gradients arrived at @shard, which is one that gets it? */
 bool mr_ranges_have_totals(mr_stage_weights *b, uint32_t shard, uint64_t commit);
 
-/** Send range @owner of version @version, which is made, to all shards, unless the weights are sharded. Released sums:
- * before that, let the next ones come. */
+/** Send range @owner of version @version, which is made, to all shards; of sharded weights to those that keep it.
+ * Released sums: before that, let the next ones come. */
 void mr_ranges_send_weights(mr_stage_weights *b, uint32_t owner, uint64_t version);
 
 /** Has the whole of version @version arrived at @shard? */

@@ -303,9 +303,9 @@ static void begin_part(void *arg, uint64_t part)
 	const beginning *x = arg;
 	const mr_graph *g = mr_stage_graph(x->b->stage);
 	int64_t first = (int64_t)part * MR_GRAPH_INIT_PART, end = first + MR_GRAPH_INIT_PART;
-	bool owned = !x->b->owned || mr_owned_here(x->b, x->p, first, end);
+	bool owned = !x->b->owned || mr_owned_here(x->b, x->p, first, end, false);
 
-	if (x->b->sharded && !owned)
+	if (x->b->sharded && !owned && !mr_owned_here(x->b, x->p, first, end, true))
 		return;
 	mr_graph_init_part(g, x->p, (int64_t)part, x->seed, x->b->k->types.weights, x->weights, owned ? x->rest : NULL);
 }

@@ -116,6 +116,7 @@ typedef struct mr_stage_weights {
 	bool private_weights; /* each shard has its own copy */
 	bool sharded;        /* passes read copies in rooms, and the weights themselves are owned in ranges (owned.h):
 	                        ir/plan.h, "Sharded weights" */
+	uint32_t n_groups;   /* of sharded weights: groups of shards that have all of them each; at least 1 */
 	struct mr_stage_weights *room_of; /* sharded: the stage whose room is that of this one, too; NULL: its own */
 	size_t room_bytes;   /* for all stages that use it */
 	bool apart;          /* some shards share no memory, so the whole sum and all ranges of a step are in one place
@@ -150,6 +151,17 @@ size_t mr_weights_factor_bytes(const mr_stage_weights *b);
 /** @n elements of parameter @p, and those that the last row of a lazy one (nn/lazy_rows.h), or the last block of stored
  * states lacks. */
 int64_t mr_weights_whole_rows(const mr_stage_weights *b, uint32_t p, int64_t n);
+
+/* Of sharded weights in groups: are shards @i and @j in one; do they keep the same ranges, each in its group? */
+static inline bool mr_weights_group(const mr_stage_weights *b, uint32_t i, uint32_t j)
+{
+	return i / (b->n_shards / b->n_groups) == j / (b->n_shards / b->n_groups);
+}
+
+static inline bool mr_weights_peers(const mr_stage_weights *b, uint32_t i, uint32_t j)
+{
+	return i % (b->n_shards / b->n_groups) == j % (b->n_shards / b->n_groups);
+}
 
 /** Cut the weights of a stage into the ranges of its shards, whose need and place are known. */
 void mr_weights_cut(mr_stage_weights *b);

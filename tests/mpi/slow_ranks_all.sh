@@ -88,6 +88,37 @@ for i in $(seq 30); do
 		--set "precision=\"$precision\"" --set "optimizer.name=\"$optimizer\"" --set "train.seed=$i" \
 		--set train.eval_every=$((1 + i % 3)) --set checkpoint.every=$((1 + i % 2))
 done
+# The same in groups, on any ranks.
+for i in $(seq 20); do
+	want=$((want + 1))
+	one_of f32 bf16 bf16_pure
+	precision=$it
+	one_of sgd adamw muon lion $([ "$precision" = bf16_pure ] || echo soap)
+	optimizer=$it
+	one_of mlp gpt
+	conf=$it.cfg
+	one_of "4 2" "6 2" "6 3" "8 2" "8 4"
+	workers=${it% *} groups=${it#* }
+	one_of 2 3 4 6
+	ranks=$((it < workers ? it : workers))
+	one_of 2 3 5
+	rooms=$it
+	one_of 3 4
+	chunks=$it
+	one_of 4 12
+	set -- --set train.microbatches=$it --set train.batch=24
+	[ "$optimizer$((i % 2))" != adamw0 ] || set -- "$@" --set 'optimizer.state="int8"'
+	map=
+	for worker in $(seq $workers); do # each rank has one
+		random $ranks
+		map="$map $([ $worker -le $ranks ] && echo $((worker - 1)) || echo $drawn)"
+	done
+	same $ranks "$conf" --set machine.workers=$workers --set 'system.name="data_parallel"' \
+		--set "machine.ranks=\"${map# }\"" --set system.groups=$groups \
+		--set 'system.parameters="sharded"' --set system.rooms=$rooms --set system.chunks=$chunks "$@" \
+		--set "precision=\"$precision\"" --set "optimizer.name=\"$optimizer\"" --set "train.seed=$i" \
+		--set train.eval_every=$((1 + i % 3)) --set checkpoint.every=$((1 + i % 2))
+done
 # Shares of workers, on any ranks.
 for i in $(seq 30); do
 	want=$((want + 1))

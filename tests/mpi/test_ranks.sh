@@ -76,6 +76,14 @@ same 3 mlp.cfg --set machine.workers=4 $sharded --set train.microbatches=8 --set
 same 3 gpt.cfg --set machine.workers=3 $sharded --set train.batch=12 --set train.norm_every=1 --set system.rooms=4
 # shellcheck disable=SC2086
 same 2 mlp.cfg --set machine.workers=4 $sharded --set train.batch=12 --set system.chunks=3 $wide
+# In groups: one a rank, of workers of both ranks, and of ranks.
+groups='--set machine.workers=4 --set system.groups=2 --set system.chunks=4'
+# shellcheck disable=SC2086
+same 2 mlp.cfg $sharded $groups --set train.eval_every=1
+# shellcheck disable=SC2086
+same 2 gpt.cfg $sharded $groups --set "machine.ranks=\"0 1 0 1\"" --set 'precision="bf16"'
+# shellcheck disable=SC2086
+same 4 mlp.cfg $sharded $groups --set system.rooms=2 $wide
 # A rank without micro-batches owns a range all the same.
 for option in 'gradients="summed"' 'gradients="released"' 'parameters="sharded"'; do
 	same 3 mlp.cfg --set machine.workers=3 --set 'system.name="data_parallel"' --set train.microbatches=2 \
@@ -131,7 +139,8 @@ done
 # counted CONF ARGS...: bytes between two ranks are what the plan says.
 counted() {
 	rm -rf bytes
-	over 2 train "$@" --set $two --set 'run.dir="bytes"' --set train.eval_every=0 || complain "$*: exit $?"
+	over ${n_counted:-2} train "$@" --set machine.workers=${n_counted:-2} --set 'run.dir="bytes"' \
+		--set train.eval_every=0 || complain "$*: exit $?"
 	said=$(sed -n 's/^between ranks: .* sent, \(.*\) a step; by the plan \(.*\) a step$/\1=\2/p' out)
 	[ -n "$said" ] && [ "${said%=*}" = "${said#*=}" ] || complain "$*: $said"
 	# So is the storage that was used at once, of all ranks.
@@ -144,6 +153,10 @@ counted mlp.cfg --set 'system.name="data_parallel"' --set train.clip=0.5
 counted mlp.cfg $released --set train.microbatches=4
 # shellcheck disable=SC2086
 counted mlp.cfg $sharded --set train.microbatches=4 --set system.chunks=3 --set system.rooms=2
+n_counted=4
+# shellcheck disable=SC2086
+counted mlp.cfg $sharded $groups
+n_counted=
 # shellcheck disable=SC2086
 counted gpt.cfg $shares --set "$apart" --set train.clip=0.5
 # shellcheck disable=SC2086
@@ -195,10 +208,12 @@ if ! grep -q '^MILLRACE_SANITIZE:STRING=.' "$build/CMakeCache.txt"; then
 fi
 
 # A run goes on over ranks from what one process saved, and the other way.
-for system in 1f1b pipedream data_parallel shares; do
+for system in 1f1b pipedream data_parallel shares hsdp; do
 	rm -rf whole parts
 	# shellcheck disable=SC2086
 	set -- mlp.cfg --set $two --set "system.name=\"$system\"" $([ $system != data_parallel ] || echo "$wide")
+	# shellcheck disable=SC2086
+	[ $system != hsdp ] || set -- mlp.cfg $sharded $groups
 	# shellcheck disable=SC2086
 	[ $system != shares ] || set -- gpt.cfg $shares --set "$apart" --set 'system.name="pipedream"'
 	"$build/millrace" train "$@" --set 'run.dir="whole"' >out 2>&1 || complain "$system, whole: exit $?"
@@ -419,5 +434,5 @@ printf 'mount --bind other.txt prose.txt && exec "$@"\n' >elsewhere
 	differs "the data (their fingerprint) differs: " unshare -m sh elsewhere --
 rm -rf runs
 
-[ $n_same -eq 50 ] || failed=1
+[ $n_same -eq 53 ] || failed=1
 exit $failed

@@ -138,7 +138,8 @@ function keys_of(kind, workers)
 		return "every = 2; placement = " text(pick("stages rotated")) "; outer = " \
 			text(pick("none nesterov")) ";"
 	if (kind == "data_parallel" && clip == 0 && model !~ /tied = true/ && one_in(2))
-		return (one_in(2) ? "gradients = \"released\"" : "parameters = \"sharded\"; rooms = " pick("2 3 4")) \
+		return (one_in(2) ? "gradients = \"released\"" : "parameters = \"sharded\"; rooms = " pick("2 3 4") \
+			(workers == 4 ? "; groups = " pick("1 2") : "")) \
 			"; chunks = " pick("3 4") ";"
 	if (kind == "chimera" || kind == "data_parallel" || kind == "gems")
 		return "weights = " text(pick("shared private")) ";"

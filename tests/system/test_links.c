@@ -130,6 +130,13 @@ static void sharded(void)
 	};
 
 	check_data_parallel("system.parameters=sharded", sets, sizeof(sets) / sizeof(sets[0]));
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) { /* each group on its half, and all apart */
+		char text[300];
+
+		snprintf(text, sizeof(text), "system.name=data_parallel system.parameters=sharded system.groups=2 %s",
+			 sets[i]);
+		CU_ASSERT_TRUE(check(MLP, text, 4));
+	}
 }
 
 static void asynchronous(void)

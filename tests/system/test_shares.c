@@ -204,7 +204,7 @@ static void near_the_whole_model(void)
 		if (!strcmp(ops->name, "local_sgd") || !strcmp(ops->name, "avgpipe") || (RIG_SANITIZED && i % 5))
 			continue;
 		if (!strcmp(ops->name, "pipedream") || !strcmp(ops->name, "spectrain") ||
-		    !strcmp(ops->name, "pipeoptim") || !strcmp(ops->name, "rpd"))
+		    !strcmp(ops->name, "pipeoptim") || !strcmp(ops->name, "rpd") || !strcmp(ops->name, "asgd"))
 			micro = 1;
 		snprintf(system, sizeof(system), "system.name=%s%s", ops->name,
 			 !strcmp(ops->name, "helixpipe") ? " model.layers=3" : "");

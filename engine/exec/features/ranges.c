@@ -114,6 +114,7 @@ static void share_copies(mr_run *run)
 
 static mr_status choose(mr_run *run)
 {
+	uint32_t groups = run->c.plan->contract.weight_groups;
 	bool some = false;
 
 	for (uint16_t s = 0; s < run->n_stages; s++) {
@@ -126,6 +127,7 @@ static mr_status choose(mr_run *run)
 							       .lockstep = lockstep(&run->c.plan->contract),
 							       .released = run->c.plan->contract.release_sums,
 							       .sharded = run->c.plan->contract.weight_rooms > 0,
+							       .groups = groups ? groups : 1,
 							       .kinds = run->c.links}));
 		some |= b->ranges != NULL;
 	}

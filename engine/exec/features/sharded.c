@@ -7,6 +7,9 @@
  * how many steps it has made (`stepped`): behind that its sums are free (released.c), and where it shares memory with a
  * reader, that one copies the range.
  *
+ * In groups a reader asks the owners of its own group, who have what they keep of others' steps by messages of
+ * ranges.c: they tell (`kept`) those who share memory with them how many steps' ranges they have in whole.
+ *
  * All that an iteration asks for it reads, and with the end of an iteration all owners have posted it: a sum that a U
  * needs comes behind the passes of its sender. An evaluation has no U, so its end waits (`leave`).
  */
@@ -23,11 +26,12 @@ enum { TRAIN, EVAL, N_MODES };
 /* A pipe, whose worker has all its stages: as a reader and as an owner. */
 typedef struct party {
 	mr_fetches list[N_MODES];
-	mr_counter asked[N_MODES], stepped;
+	mr_counter asked[N_MODES], stepped, kept;
 	uint32_t *order;    /* [stages] places of the stages' steps in an iteration */
+	uint16_t *stage_at; /* [steps] the stages in that order */
 	/* What follows its worker alone uses. */
 	_Alignas(MR_CACHE_LINE) uint64_t n_asked[N_MODES];
-	uint64_t n_stepped;
+	uint64_t n_stepped, n_kept;
 	uint64_t *n_served; /* [modes][parties] by reader */
 	uint64_t *n_of;     /* [stages] fetches so far */
 	uint64_t *made;     /* [stages] the version of its own range */
@@ -56,7 +60,47 @@ static uint64_t passes_of(const mr_run *run, uint32_t p)
 
 /* --- owners --- */
 
-/* Post to @reader what it has asked for, as far as it is made. */
+/* The count of @p's steps behind which it has made version @v of stage @s. */
+static uint64_t steps_to(const mr_run *run, const party *p, uint16_t s, uint64_t v)
+{
+	return v ? (v - 1) * run->n_trained + p->order[s] + 1 : 0;
+}
+
+static bool has_stepped(mr_run *run, uint16_t worker, uint32_t q, uint16_t s, uint64_t v)
+{
+	party *p = &run->sharding->at[q];
+
+	return mr_counter_reached(&p->stepped, worker, (uint32_t)steps_to(run, p, s, v));
+}
+
+/* Has @self, on @worker, all that it keeps of version @v of stage @s? */
+static bool keeps(mr_run *run, uint16_t worker, uint32_t self, uint16_t s, uint64_t v)
+{
+	mr_stage_weights *b = &run->weights[s];
+
+	if (run->sharding->at[self].made[s] < v || !mr_ranges_kept(b, self, v))
+		return false;
+	for (uint32_t q = 0; q < b->n_shards; q++)
+		if (q != self && mr_weights_peers(b, q, self) && !has_stepped(run, worker, q, s, v))
+			return false;
+	return true;
+}
+
+/* Count the steps whose ranges @self has. */
+static void note_kept(mr_run *run, uint16_t self)
+{
+	uint16_t w = mr_plan_worker(run->c.plan, (uint8_t)self, 0);
+	party *p = &run->sharding->at[self];
+	uint64_t before = p->n_kept;
+
+	while (p->n_kept < p->n_stepped &&
+	       keeps(run, w, self, p->stage_at[p->n_kept % run->n_trained], p->n_kept / run->n_trained + 1))
+		p->n_kept++;
+	if (p->n_kept != before)
+		mr_counter_raise(&p->kept, w, (uint32_t)p->n_kept);
+}
+
+/* Post to @reader what it has asked for, as far as it is there. */
 static void serve(mr_run *run, uint16_t self, uint32_t reader, int mode)
 {
 	mr_sharding *x = run->sharding;
@@ -70,7 +114,7 @@ static void serve(mr_run *run, uint16_t self, uint32_t reader, int mode)
 		uint16_t s = p->list[mode].fetch[*n % p->list[mode].n].stage;
 		mr_range *range = mr_ranges_fetched(&run->weights[s], self, reader);
 
-		if (mode == TRAIN && own->made[s] < *n / p->list[mode].n)
+		if (own->n_kept < steps_to(run, own, s, mode == TRAIN ? *n / p->list[mode].n : own->made[s]))
 			return;
 		mr_channel_post(&range->channel, range->channel.n_posted + 1);
 		++*n;
@@ -79,6 +123,7 @@ static void serve(mr_run *run, uint16_t self, uint32_t reader, int mode)
 
 static void serve_all(mr_run *run, uint16_t self, int mode)
 {
+	note_kept(run, self);
 	for (uint32_t j = 0; j < run->sharding->n; j++)
 		if (j != self)
 			serve(run, self, j, mode);
@@ -115,20 +160,16 @@ static void ask(mr_worker *w, uint16_t self, int mode, uint64_t n, uint32_t r)
 		mr_counter_raise(&p->asked[mode], w->id, (uint32_t)p->n_asked[mode]);
 }
 
-/* The count of @p's steps behind which it has made version @v of stage @s. */
-static uint64_t steps_to(const mr_run *run, const party *p, uint16_t s, uint64_t v)
-{
-	return v ? (v - 1) * run->n_trained + p->order[s] + 1 : 0;
-}
-
-static bool has_stepped(mr_worker *w, uint32_t q, uint16_t s, uint64_t v)
+/* Does @q, which shares memory with @w, whose pipe @self is, keep its part of version @v of stage @s? */
+static bool has_kept(mr_worker *w, uint16_t self, uint32_t q, uint16_t s, uint64_t v)
 {
 	party *p = &w->run->sharding->at[q];
+	uint64_t n = steps_to(w->run, p, s, v);
 
-	return mr_counter_reached(&p->stepped, w->id, (uint32_t)steps_to(w->run, p, s, v));
+	return q == self ? p->n_kept >= n : mr_counter_reached(&p->kept, w->id, (uint32_t)n);
 }
 
-/* Is the range of @q of version @v of stage @s in the room of @self? */
+/* Is what @q keeps of version @v of stage @s in the room of @self? */
 static bool is_there(mr_worker *w, uint16_t self, uint32_t q, uint16_t s, uint64_t v)
 {
 	mr_sharding *x = w->run->sharding;
@@ -138,7 +179,7 @@ static bool is_there(mr_worker *w, uint16_t self, uint32_t q, uint16_t s, uint64
 
 	if (range)
 		return mr_range_has(range, x->at[self].n_of[s]);
-	if (!*taken && (q == self || has_stepped(w, q, s, v))) {
+	if (!*taken && has_kept(w, self, q, s, v)) {
 		mr_ranges_take(b, q, self);
 		*taken = true;
 	}
@@ -152,7 +193,7 @@ static bool sums_are_free(mr_worker *w, const mr_task *t)
 	uint16_t before = t->in->op == MR_OP_B ? mr_trained_beside(p, t->in->stage, 2) : p->n_stages;
 
 	for (uint32_t q = 0; before < p->n_stages && q < w->run->sharding->n; q++)
-		if (!has_stepped(w, q, before, t->version + 1))
+		if (!has_stepped(w->run, w->id, q, before, t->version + 1))
 			return false;
 	return true;
 }
@@ -173,7 +214,8 @@ static mr_wait_cause ready(mr_worker *w, const mr_task *t)
 		return MR_WAIT_NONE;
 	ask(w, self, mode, mode == TRAIN ? t->n : (x->n_evals - 1) * passes_of(w->run, self) + t->n, r);
 	for (uint32_t q = 0; q < x->n; q++)
-		if (!is_there(w, self, q, t->in->stage, t->version))
+		if (mr_weights_group(&w->run->weights[0], q, self) &&
+		    !is_there(w, self, q, t->in->stage, t->version))
 			return MR_WAIT_WEIGHTS;
 	return mode == EVAL || sums_are_free(w, t) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
 }
@@ -186,12 +228,16 @@ static void passed(mr_worker *w, const mr_task *t)
 		return;
 	p->made[t->in->stage] = t->version;
 	mr_counter_raise(&p->stepped, w->id, (uint32_t)++p->n_stepped);
+	if (w->run->sharding->active)
+		note_kept(w->run, t->in->pipe);
 }
 
 static bool all_served(const mr_run *run, uint16_t self)
 {
 	const mr_sharding *x = run->sharding;
 
+	if (x->at[self].n_kept < x->at[self].n_stepped) /* those who share memory read it, too */
+		return false;
 	for (uint32_t j = 0; j < x->n; j++)
 		if (j != self && mr_ranges_fetched(&run->weights[0], self, j) &&
 		    x->at[self].n_served[EVAL * x->n + j] < x->n_evals * passes_of(run, j) * x->at[j].list[EVAL].n)
@@ -255,15 +301,18 @@ static mr_status list_party(mr_run *run, uint8_t pipe, party *out)
 				     &out->list[m]));
 	}
 	out->order = calloc(stages, sizeof(*out->order));
+	out->stage_at = calloc(stages, sizeof(*out->stage_at));
 	out->n_served = calloc((size_t)N_MODES * n, sizeof(*out->n_served));
 	out->n_of = calloc(stages, sizeof(*out->n_of));
 	out->made = calloc(stages, sizeof(*out->made));
 	out->taken = calloc((size_t)stages * n, sizeof(*out->taken));
-	if (!out->order || !out->n_served || !out->n_of || !out->made || !out->taken)
+	if (!out->order || !out->stage_at || !out->n_served || !out->n_of || !out->made || !out->taken)
 		return mr_fail(MR_ERESOURCE, "no memory for the fetches of %u stages", stages);
 	for (uint32_t i = 0; i < l->n; i++)
-		if (l->at[i].op == MR_OP_U)
+		if (l->at[i].op == MR_OP_U) {
+			out->stage_at[n_steps] = l->at[i].stage;
 			out->order[l->at[i].stage] = n_steps++;
+		}
 	return MR_OK;
 }
 
@@ -280,9 +329,11 @@ static mr_status create(mr_run *run)
 }
 
 /* The counters of @p. */
+enum { N_COUNTERS = N_MODES + 2 };
+
 static mr_counter *counter_of(party *p, int i)
 {
-	return i < N_MODES ? &p->asked[i] : &p->stepped;
+	return i < N_MODES ? &p->asked[i] : i == N_MODES ? &p->stepped : &p->kept;
 }
 
 static mr_status choose(mr_run *run)
@@ -293,7 +344,7 @@ static mr_status choose(mr_run *run)
 	for (uint16_t s = 0; s < run->n_stages; s++)
 		mr_weights_lend_room(&run->weights[s % rooms], &run->weights[s]);
 	for (uint32_t p = 0; p < x->n; p++)
-		for (int i = 0; i <= N_MODES; i++)
+		for (int i = 0; i <= N_MODES; i++) /* `kept` is for those who share memory */
 			for (unsigned to = 0; to < x->n; to++)
 				MR_TRY(mr_counter_choose_edge(counter_of(&x->at[p], i), 0,
 							      mr_plan_worker(run->c.plan, (uint8_t)p, 0),
@@ -320,11 +371,12 @@ static void destroy(mr_run *run)
 	for (uint32_t p = 0; x && x->at && p < x->n; p++) {
 		party *y = &x->at[p];
 
-		for (int i = 0; i <= N_MODES; i++)
+		for (int i = 0; i < N_COUNTERS; i++)
 			mr_counter_close(counter_of(y, i));
 		for (int m = 0; m < N_MODES; m++)
 			mr_fetches_fini(&y->list[m]);
 		free(y->order);
+		free(y->stage_at);
 		free(y->n_served);
 		free(y->n_of);
 		free(y->made);
@@ -342,7 +394,7 @@ static void stand_party(mr_run *run, party *p, uint64_t step)
 
 	p->n_asked[TRAIN] = step * p->list[TRAIN].n;
 	p->n_asked[EVAL] = 0;
-	p->n_stepped = stepped;
+	p->n_stepped = p->n_kept = stepped;
 	for (uint32_t j = 0; j < x->n; j++) {
 		p->n_served[TRAIN * x->n + j] = step * x->at[j].list[TRAIN].n;
 		p->n_served[EVAL * x->n + j] = 0;
@@ -351,7 +403,7 @@ static void stand_party(mr_run *run, party *p, uint64_t step)
 		p->n_of[s] = 0;
 		p->made[s] = step;
 	}
-	for (int i = 0; i <= N_MODES; i++)
+	for (int i = 0; i < N_COUNTERS; i++)
 		mr_counter_reset(counter_of(p, i), (uint32_t)(i < N_MODES ? p->n_asked[i] : stepped), run->parkers,
 				 run->n_workers, run->parkers);
 }
