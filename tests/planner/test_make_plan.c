@@ -92,14 +92,16 @@ static void ask_twice(const mr_plan_question *q)
 	mr_plan_destroy(b);
 }
 
-/* Those that predict weights themselves, or step one stage at a time, take no further prediction. */
+/* Those that predict weights themselves, step one stage at a time, or step whole stages for all pipes, take no further
+ * prediction. */
 static bool aims(const mr_plan_question *q)
 {
 	mr_plan *p;
 	bool yes;
 
 	MR_CHECK_OK(mr_plan_draft(q, &p));
-	yes = p->contract.predict != MR_PREDICT_NONE || p->contract.coverage == MR_COVER_BLOCK;
+	yes = p->contract.predict != MR_PREDICT_NONE || p->contract.coverage == MR_COVER_BLOCK ||
+	      p->contract.whole_steps;
 	mr_plan_destroy(p);
 	return yes;
 }

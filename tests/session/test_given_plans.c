@@ -286,8 +286,10 @@ static void one_system(const mr_sched_ops *ops, bool clips, tally *t)
 	snprintf(workers, sizeof(workers), "machine.workers=%u", s.plan->n_workers);
 	mr_test_job_of(&other, text, workers);
 	one_plan(&other, s.plan, seed, t);
-	/* A run as one list, in which steps may also stand behind the forwards that follow them. */
-	if (s.plan->contract.flush == MR_FLUSH_NONE && !mr_plan_drains(s.plan) && !ops->ends) {
+	/* A run as one list, in which steps may also stand behind the forwards that follow them. The engine carries out
+	 * whole steps of plans that repeat alone. */
+	if (s.plan->contract.flush == MR_FLUSH_NONE && !mr_plan_drains(s.plan) && !ops->ends &&
+	    !s.plan->contract.whole_steps) {
 		once = as_one_list(&s, ops, micro);
 		one_plan(&other, once, seed, t);
 		mr_plan_destroy(once);

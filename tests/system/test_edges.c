@@ -188,7 +188,7 @@ static void every_system(void)
 		bool taken = false;
 
 		for (unsigned workers = 3; workers <= 4 && !taken; workers++) {
-			snprintf(sets, sizeof(sets), MLP " system.name=%s%s%s", ops->name,
+			snprintf(sets, sizeof(sets), MLP " train.steps=1200 system.name=%s%s%s", ops->name,
 				 ops->asynchronous && !ops->accumulates ? " train.microbatches=1"
 									: " train.microbatches=4",
 				 i % 2 ? " train.clip=0.1" : "");

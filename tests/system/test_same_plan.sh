@@ -25,7 +25,7 @@ n=0
 for system in $("$millrace" list systems | awk '{ print $1 }'); do
 	micro=4
 	case $system in
-	pipedream | spectrain | pipeoptim | rpd) micro=1 ;;
+	pipedream | spectrain | pipeoptim | rpd | asgd) micro=1 ;;
 	esac
 	set -- $base --set "$six" --set system.name=$system --set train.microbatches=$micro
 	[ $system != search ] || set -- "$@" --set system.tries=50
