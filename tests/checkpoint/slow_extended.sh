@@ -22,7 +22,7 @@ each() {
 	for conf in mlp gpt lstm dlrm; do
 		micro="--set train.microbatches=4"
 		case $system in
-		pipedream | spectrain | pipeoptim | rpd) micro= ;;
+		pipedream | spectrain | pipeoptim | rpd | asgd) micro= ;;
 		esac
 		set -- --set system.name=$system $micro $more
 		[ $conf != lstm ] && [ $conf != gpt ] || [ -z "$micro" ] || set -- "$@" --set train.batch=8

@@ -29,7 +29,7 @@ for system in $("$millrace" list systems | awk '{ print $1 }'); do
 	[ "$system" != rpd ] || continue # whose lists are made as it runs
 	micro=4
 	case $system in
-	pipedream | spectrain | pipeoptim) micro=1 ;;
+	pipedream | spectrain | pipeoptim | asgd) micro=1 ;;
 	esac
 	for clip in 0 0.05; do
 		set -- $base --set "$six" --set train.microbatches=$micro --set train.clip=$clip
