@@ -98,11 +98,17 @@ uint64_t mr_memory_late_bytes(const mr_session *s)
 	return late - (touched < SETTLING ? touched : SETTLING) + window_bytes(s);
 }
 
+/* Over ranks: does this one get the state of all, as it writes all? */
+static bool gathers(const mr_session *s)
+{
+	return !s->ranks->self && (s->job->checkpoint.parts == MR_PARTS_RANK0 || s->n_shares);
+}
+
 /* Checkpoints are due, and written from a copy, while the training goes on: over ranks by rank 0, where it writes all.
  */
 static bool saves_on_the_way(const mr_session *s)
 {
-	if (s->ranks && (s->ranks->self || (s->job->checkpoint.parts != MR_PARTS_RANK0 && !s->n_shares)))
+	if (s->ranks && !gathers(s))
 		return false;
 	return s->job->checkpoint.every && s->job->checkpoint.every < s->job->train.steps;
 }
@@ -111,6 +117,7 @@ static bool saves_on_the_way(const mr_session *s)
 typedef struct needs {
 	mr_kernel_bytes kernels;
 	uint64_t workers, messages, model, optimizer, inflight, n_tensors;
+	uint64_t away; /* over ranks: the state of workers of others */
 } needs;
 
 /* Is @rank on another host than this one's rank? By the hosts of a plan, where nobody runs it. */
@@ -164,6 +171,8 @@ static mr_status needs_of_run(const mr_session *s, const mr_run *run, needs *out
 			mr_run_memory_of_stage(run, (uint8_t)p, i, &m);
 			out->model += m.weights;
 			out->optimizer += m.optimizer;
+			if (!mr_run_is_here(&run->c, mr_plan_worker(run->c.plan, (uint8_t)p, i)))
+				out->away += m.weights + m.optimizer + (flushes ? 0 : m.stashes);
 			out->inflight += flushes && !run->replicas ? 0 : m.stashes;
 			out->inflight += flushes ? 0 : m.activations + m.boundaries;
 			out->n_tensors += p ? 0 : tensors_of(run, i, flushes);
@@ -207,6 +216,8 @@ static mr_status needs_of_rank(const mr_session *s, needs *out)
 		out->optimizer += n.optimizer;
 		out->inflight += n.inflight;
 		out->n_tensors += n.n_tensors;
+		out->messages += n.messages;
+		out->away += n.away;
 	}
 	return MR_OK;
 }
@@ -333,7 +344,7 @@ mr_status mr_memory_plan_of(const mr_session *s, const mr_run *run, mr_memory_pl
 				  mr_objective_report_bytes(s);
 	if (mr_job_trace_steps(s->job, &first, &last))
 		b[MR_MEMORY_TRACE] = s->place.n_workers * shares(s) * MR_TRACE_BYTES;
-	b[MR_MEMORY_CHECKPOINT] = buffers(s, &n) + mr_session_joined_bytes(s);
+	b[MR_MEMORY_CHECKPOINT] = buffers(s, &n) + mr_session_joined_bytes(s) + (s->ranks && gathers(s) ? n.away : 0);
 	add_up(s, out);
 	if (saves_on_the_way(s))
 		plan_copy(s, n.model + n.optimizer + n.inflight, out);
