@@ -3,11 +3,14 @@
 #include <string.h>
 
 #include "schedules/common/exact_beam.h"
+#include "schedules/common/exact_patch.h"
 #include "schedules/common/exact_tree.h"
 
 #define STRIDES 16      /* a bound in fine units is raised by this part of the gap at a time */
-#define BEAM_OF_STEPS 4 /* a beam takes this part of the time of all swaps */
-#define MOST_RUNS 64u
+#define MANY_STEPS 24000u /* swaps that are worth beams and patches */
+#define BEAM_OF_STEPS 4 /* beams take this part of the time of all swaps, */
+#define MOST_RUNS 900u  /* with at most this many runs each */
+#define TURN 10000u     /* swaps, and as much time for patches, in turns */
 
 typedef struct solver {
 	const mr_exact_job *job;
@@ -15,7 +18,9 @@ typedef struct solver {
 	mr_exact_window root, spare;
 	mr_exact_order *best, found;
 	int64_t bound;
-	uint64_t most;  /* nodes */
+	uint64_t most;    /* nodes */
+	bool patches;     /* beside swaps */
+	uint64_t n_seeds; /* of patches */
 } solver;
 
 static uint64_t left(const solver *s)
@@ -86,17 +91,31 @@ static mr_status search_trees(solver *s)
 	return MR_OK;
 }
 
-/* Begin with the order of a beam if that is shorter; *@steps: what is left of them. */
-static mr_status search_beam(solver *s, uint64_t *steps)
+/* Shorten the best order in about @steps swaps, or in as much time. */
+static mr_status shorten(solver *s, uint64_t steps)
 {
-	uint64_t runs = *steps / BEAM_OF_STEPS / MR_EXACT_BEAM_SWAPS;
+	if (!s->patches)
+		return mr_exact_improve(s->job, s->best, s->bound, steps);
+	for (uint64_t turn = 0; 2 * turn * TURN < steps && s->bound < s->best->makespan; turn++) {
+		MR_TRY(mr_exact_improve(s->job, s->best, s->bound, TURN));
+		MR_TRY(mr_exact_patch(s->job, s->best, s->bound, TURN / MR_EXACT_PATCH_SWAPS, s->n_seeds++));
+	}
+	return MR_OK;
+}
 
-	if (s->bound >= s->best->makespan || !runs || !mr_exact_beam_suits(s->job))
-		return MR_OK;
-	runs = runs < MOST_RUNS ? runs : MOST_RUNS;
-	*steps -= runs * MR_EXACT_BEAM_SWAPS;
-	MR_TRY(mr_exact_beam(s->job, (uint32_t)runs, &s->found));
-	take_found(s);
+/* Begin with the best order of some beams, shortened, if that is shorter; *@steps: what is left of them. */
+static mr_status search_beams(solver *s, uint64_t *steps)
+{
+	uint64_t part = *steps / BEAM_OF_STEPS, all = part / MR_EXACT_BEAM_SWAPS,
+		 beams = (all + MOST_RUNS - 1) / MOST_RUNS, runs = all / beams,
+		 swaps = part / beams < TURN ? part / beams : TURN;
+
+	*steps -= part;
+	for (uint64_t k = 0; k < beams && s->bound < s->best->makespan; k++) {
+		MR_TRY(mr_exact_beam(s->job, (uint32_t)runs, k, &s->found));
+		MR_TRY(mr_exact_improve(s->job, &s->found, s->bound, swaps));
+		take_found(s);
+	}
 	return MR_OK;
 }
 
@@ -105,12 +124,16 @@ static mr_status solve(solver *s, uint64_t steps)
 	MR_TRY(mr_exact_improve(s->job, s->best, 0, 0));
 	s->bound = mr_exact_lower(s->narrower, 0, s->best->makespan, &s->root);
 	s->most += mr_exact_narrower_made(s->narrower);
-	MR_TRY(search_beam(s, &steps));
-	MR_TRY(mr_exact_improve(s->job, s->best, s->bound, steps / 2));
+	s->patches = steps >= MANY_STEPS && mr_exact_patch_suits(s->job);
+	if (steps >= MANY_STEPS && mr_exact_beam_suits(s->job)) {
+		MR_TRY(mr_exact_improve(s->job, s->best, s->bound, TURN)); /* enough for an easy one */
+		MR_TRY(search_beams(s, &steps));
+	}
+	MR_TRY(shorten(s, steps / 2));
 	if (!is_open(s))
 		return MR_OK;
 	raise_bound(s);
-	MR_TRY(mr_exact_improve(s->job, s->best, s->bound, steps - steps / 2));
+	MR_TRY(shorten(s, steps - steps / 2));
 	return s->job->n_passes > MR_EXACT_TREE_PASSES ? MR_OK : search_trees(s);
 }
 

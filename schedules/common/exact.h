@@ -4,8 +4,9 @@
  * Passes are split in halves and micro-batches alike (exact_job.h); costs, hand-overs between workers and a limit of
  * activations a worker are given. In turn, until the makespan and its lower bound meet:
  *   1. the least makespan that windows do not refute (exact_window.h);
- *   2. an order by a beam where room decides, if enough swaps are asked for (exact_beam.h), and swaps on the longest
- *      path of the shortest order (exact_order.h);
+ *   2. an order by beams where room decides (exact_beam.h), and swaps on the longest path of the shortest order
+ *      (exact_order.h) in turns with sections of it that are found anew (exact_patch.h); beams and sections only if
+ *      enough swaps are asked for, and for one stage a worker;
  *   3. the same bound with each open pair of passes on trial;
  *   4. a tree search (exact_tree.h): first for an order as short as the bound, which raises the bound where there is
  *      none; when that takes too many nodes, for any order shorter than the best one.

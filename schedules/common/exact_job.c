@@ -192,3 +192,17 @@ void mr_exact_job_fini(mr_exact_job *job)
 	free(job->feeds);
 }
 
+
+int64_t mr_exact_job_most_work(const mr_exact_job *j)
+{
+	int64_t most = 0;
+
+	for (uint32_t w = 0; w < j->n_workers; w++) {
+		int64_t work = 0;
+
+		for (uint32_t k = j->first[w]; k < j->first[w + 1]; k++)
+			work += j->work[j->chain[k]];
+		most = work > most ? work : most;
+	}
+	return most;
+}

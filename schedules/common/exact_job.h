@@ -55,4 +55,7 @@ typedef struct mr_exact_job {
 mr_status mr_exact_job_init(mr_exact_job *out, const mr_list_job *job) MR_MUST_USE;
 void mr_exact_job_fini(mr_exact_job *job);
 
+/** The most that a worker works for one micro-batch. */
+int64_t mr_exact_job_most_work(const mr_exact_job *job);
+
 #endif

@@ -12,6 +12,7 @@
 #include "sched_help.h"
 #include "schedules/common/exact.h"
 #include "schedules/common/exact_beam.h"
+#include "schedules/common/exact_patch.h"
 #include "search_help.h"
 
 #define MOST_STAGES 8u
@@ -192,8 +193,8 @@ static double beam(const problem *p, uint32_t runs, double *by_list)
 	MR_CHECK_OK(mr_exact_order_init(&job, &again));
 	*by_list = from->makespan;
 	if (mr_exact_beam_suits(&job)) {
-		MR_CHECK_OK(mr_exact_beam(&job, runs, &order));
-		MR_CHECK_OK(mr_exact_beam(&job, runs, &again));
+		MR_CHECK_OK(mr_exact_beam(&job, runs, 0, &order));
+		MR_CHECK_OK(mr_exact_beam(&job, runs, 0, &again));
 		CU_ASSERT(memcmp(order.pass, again.pass, job.n_passes * sizeof(*order.pass)) == 0);
 		CU_ASSERT_EQUAL(order.makespan, again.makespan);
 		MR_CHECK_OK(mr_exact_improve(&job, &order, 0, 0)); /* times anew */
@@ -225,6 +226,61 @@ static void beams_find_short_orders(void)
 	CU_ASSERT(solved >= 40 && shortest_found >= solved * 3 / 4);
 }
 
+/* The makespan of the list scheduler's order after @times patches, whose times are those of the order. @by_list:
+ * before. */
+static double patch(const problem *p, uint64_t times, double *by_list)
+{
+	mr_list_order *from = NULL;
+	mr_exact_order order, again;
+	mr_exact_job job;
+	int64_t *begin;
+	double found;
+
+	make_job(p, &from, &job, &order);
+	MR_CHECK_OK(mr_exact_order_init(&job, &again));
+	begin = calloc(job.n_passes, sizeof(*begin));
+	CU_ASSERT_FATAL(begin != NULL);
+	take(p, &job, from, begin);
+	MR_CHECK_OK(mr_exact_order_by(&job, begin, &order));
+	MR_CHECK_OK(mr_exact_improve(&job, &order, 0, 0));
+	*by_list = (double)order.makespan * job.unit;
+	again.makespan = order.makespan;
+	memcpy(again.pass, order.pass, job.n_passes * sizeof(*order.pass));
+	CU_ASSERT(mr_exact_patch_suits(&job));
+	MR_CHECK_OK(mr_exact_patch(&job, &order, 0, times, 5));
+	MR_CHECK_OK(mr_exact_patch(&job, &again, 0, times, 5));
+	CU_ASSERT(memcmp(order.pass, again.pass, job.n_passes * sizeof(*order.pass)) == 0);
+	MR_CHECK_OK(mr_exact_improve(&job, &order, 0, 0)); /* times anew */
+	CU_ASSERT_EQUAL(order.makespan, again.makespan);
+	found = (double)order.makespan * job.unit;
+	free(begin);
+	mr_exact_order_fini(&again);
+	mr_exact_order_fini(&order);
+	mr_exact_job_fini(&job);
+	mr_list_order_destroy(from);
+	return found;
+}
+
+/* No order that patches leave undercuts the shortest, and most of those that can be shortened are. */
+static void patches_shorten_orders(void)
+{
+	uint32_t solved = 0, shortest_found = 0, shorter = 0;
+
+	for (uint64_t n = 0; n < 150; n++) {
+		problem p = draw_problem(n, 3, 4, n % 3 ? 1 : 0.1);
+		double best = shortest(&p, 300000), by_list, found = patch(&p, 100, &by_list);
+
+		CU_ASSERT(found <= by_list + 1e-9);
+		if (!(best > 0))
+			continue;
+		solved++;
+		CU_ASSERT(found >= best - 1e-9);
+		shortest_found += found <= best + 1e-9;
+		shorter += found < by_list - 1e-9;
+	}
+	CU_ASSERT(solved >= 100 && shortest_found >= solved * 19 / 20 && shorter >= 10);
+}
+
 /* Eight workers, room for four of 48: shorter than by the list scheduler, and search begins with it. */
 static void beams_are_shorter_than_lists(void)
 {
@@ -239,7 +295,7 @@ static void beams_are_shorter_than_lists(void)
 			p.cap[s] = 4;
 		}
 		found = beam(&p, 2, &by_list);
-		r = solve(&p, 0, 8 * MR_EXACT_BEAM_SWAPS);
+		r = solve(&p, 0, 30000);
 		CU_ASSERT(found > 0 && found < by_list * 0.98);
 		CU_ASSERT(r.bound <= found && r.makespan <= found);
 	}
@@ -308,6 +364,7 @@ void mr_suite_exact(void)
 	MR_TEST(costs_need_no_unit);
 	MR_TEST(eight_by_sixteen_is_proved);
 	MR_TEST(beams_find_short_orders);
+	MR_TEST(patches_shorten_orders);
 	MR_TEST(beams_are_shorter_than_lists);
 	MR_TEST(plans_of_search_are_checked);
 	MR_TEST(equal_passes_are_known);
