@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-enum { PASSES = 3 }; /* forward, for inputs, for weights */
+#include "ir/stage_ops.h"
 
 static uint16_t rank_of(const mr_workload *of, const mr_hosts *h, uint32_t q, uint16_t w)
 {
@@ -55,27 +55,13 @@ void mr_meetings_lengthen(const mr_workload *of, mr_stage_cost *stage)
 	if (of->n_shares < 2 || !of->hosts || !of->plan)
 		return;
 	for (uint16_t s = 0; s < of->partition->n_stages; s++) {
-		double *const into[PASSES] = {&stage[s].f, &stage[s].i, &stage[s].w};
+		double *const into[MR_PASSES] = {&stage[s].f, &stage[s].i, &stage[s].w};
 		uint16_t w = mr_plan_worker(of->plan, 0, s);
 
 		for (uint32_t n = of->partition->first[s]; n < of->partition->first[s + 1]; n++)
-			for (int k = 0; k < PASSES; k++)
+			for (int k = 0; k < MR_PASSES; k++)
 				*into[k] += meeting_s(of, w, n, k);
 	}
-}
-
-/* Passes of worker @w over stage @s in a step. */
-static double times_of(const mr_plan *p, uint16_t w, uint16_t s, int pass)
-{
-	static const unsigned ops[PASSES] = {1u << MR_OP_F | 1u << MR_OP_R, 1u << MR_OP_B | 1u << MR_OP_I,
-					     1u << MR_OP_B | 1u << MR_OP_W};
-	const mr_list *l = mr_plan_list(p, w, MR_BODY);
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < l->n; i++)
-		if (l->at[i].stage == s && 1u << l->at[i].op & ops[pass])
-			n += l->at[i].span ? l->at[i].span : 1;
-	return (double)n / mr_plan_steps(p);
 }
 
 /* What a share of worker @w sends a rank that has @there of them. */
@@ -84,8 +70,9 @@ static double of_worker(const mr_workload *of, uint16_t w, uint32_t there)
 	double sum = 0;
 
 	for (uint16_t s = 0; s < of->partition->n_stages; s++)
-		for (int k = 0; k < PASSES; k++) {
-			double times = times_of(of->plan, w, s, k);
+		for (int k = 0; k < MR_PASSES; k++) {
+			uint32_t passes = mr_stage_count(of->plan, w, UINT32_MAX, s, mr_pass_ops[k], true);
+			double times = (double)passes / mr_plan_steps(of->plan);
 
 			for (uint32_t n = of->partition->first[s]; times > 0 && n < of->partition->first[s + 1]; n++)
 				sum += times * sent_at(of, n, k, there);

@@ -6,6 +6,7 @@
 #include "costs/costs.h"
 #include "costs/meetings.h"
 #include "ir/fetches.h"
+#include "ir/stage_ops.h"
 
 static double bytes_into(const mr_workload *of, uint16_t stage, bool gradients)
 {
@@ -109,12 +110,7 @@ mr_status mr_sends_lengthen(const mr_workload *of, mr_stage_cost *stage)
 /* Instructions of stage @s in @pipe that carry out one of @ops, a step. */
 static double times_of(const mr_plan *p, uint8_t pipe, uint16_t s, unsigned ops)
 {
-	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, s), MR_BODY);
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < l->n; i++)
-		n += l->at[i].stage == s && l->at[i].pipe == pipe && 1u << l->at[i].op & ops;
-	return (double)n / mr_plan_steps(p);
+	return (double)mr_stage_count(p, mr_plan_worker(p, pipe, s), pipe, s, ops, false) / mr_plan_steps(p);
 }
 
 typedef struct counting {

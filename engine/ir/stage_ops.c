@@ -23,6 +23,22 @@ uint32_t mr_stage_ops(const mr_plan *plan, uint16_t stage)
 	       (replicates ? BIT(AVG) : 0);
 }
 
+const uint32_t mr_pass_ops[MR_PASSES] = {BIT(F) | BIT(R), BIT(B) | BIT(I), BIT(B) | BIT(W)};
+
+uint32_t mr_stage_count(const mr_plan *plan, uint16_t worker, uint32_t pipe, uint16_t stage, uint32_t ops, bool each)
+{
+	const mr_list *l = mr_plan_list(plan, worker, MR_BODY);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < l->n; i++) {
+		const mr_instr *in = &l->at[i];
+
+		if (in->stage == stage && (pipe == UINT32_MAX || in->pipe == pipe) && 1u << in->op & ops)
+			n += each && in->span ? in->span : 1;
+	}
+	return n;
+}
+
 uint16_t mr_trained_beside(const mr_plan *plan, uint16_t stage, int by)
 {
 	int step = by < 0 ? -1 : 1, s = stage;

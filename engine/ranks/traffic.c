@@ -4,6 +4,7 @@
 
 #include "exec/exec.h"
 #include "exec/shares.h"
+#include "ir/stage_ops.h"
 #include "weights/layer_states.h"
 #include "weights/replica_links.h"
 #include "weights/tied_links.h"
@@ -47,19 +48,6 @@ static void add(count *x, const mr_channel *c, double times)
 		add_bytes(x, c, (double)c->bytes * times);
 }
 
-/* Instructions of stage @s in @pipe that carry out one of @ops, a step; @each: of each micro-batch. */
-static double times_of(const mr_run *run, uint8_t pipe, uint16_t s, unsigned ops, bool each)
-{
-	const mr_plan *p = run->c.plan;
-	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, s), MR_BODY);
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < l->n; i++)
-		if (l->at[i].stage == s && l->at[i].pipe == pipe && 1u << l->at[i].op & ops)
-			n += each && l->at[i].span ? l->at[i].span : 1;
-	return (double)n / mr_plan_stride(p);
-}
-
 /* Boundary @h, whose messages instructions of stage @s with @ops send to stage @to. */
 static void add_boundary(count *x, const mr_link *h, uint8_t pipe, uint16_t s, uint16_t to, unsigned ops)
 {
@@ -68,7 +56,7 @@ static void add_boundary(count *x, const mr_link *h, uint8_t pipe, uint16_t s, u
 			.edge = {.from = mr_plan_worker(p, pipe, s), .to = mr_plan_worker(p, pipe, to)}};
 
 	if (h->n)
-		add(x, &c, times_of(x->run, pipe, s, ops, false));
+		add(x, &c, (double)mr_stage_count(p, c.edge.from, pipe, s, ops, false) / mr_plan_stride(p));
 }
 
 static void add_boundaries(count *x, uint8_t pipe, uint16_t s)
@@ -146,14 +134,15 @@ static double shown(const mr_run *run, uint16_t s, int pass, uint32_t members)
 /* The same of worker @w in a step. */
 static double shown_by(const mr_run *run, uint16_t w, uint32_t members)
 {
-	static const unsigned passes[3] = {1u << MR_OP_F | 1u << MR_OP_R, 1u << MR_OP_B | 1u << MR_OP_I,
-					   1u << MR_OP_B | 1u << MR_OP_W};
+	const mr_plan *p = run->c.plan;
 	double n = 0;
 
-	for (unsigned p = 0; p < run->n_pipes; p++)
-		for (uint16_t s = 0; s < run->n_stages; s++)
-			for (int k = 0; k < 3 && mr_plan_worker(run->c.plan, (uint8_t)p, s) == w; k++)
-				n += shown(run, s, k, members) * times_of(run, (uint8_t)p, s, passes[k], true);
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		for (int k = 0; k < MR_PASSES; k++) {
+			uint32_t times = mr_stage_count(p, w, UINT32_MAX, s, mr_pass_ops[k], true);
+
+			n += times ? shown(run, s, k, members) * times / mr_plan_stride(p) : 0;
+		}
 	return n;
 }
 

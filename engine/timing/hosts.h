@@ -32,7 +32,7 @@ typedef struct mr_link_cost {
 	double get, get_s;   /* and at the receiver */
 	double look;         /* the part of a core that looking for messages takes */
 	double watch;        /* the same where large ones may come (MR_MESSAGE_LARGE) */
-	double tell, hear;   /* s of a core that the record of a step takes where it is told, and at rank 0 */
+	double tell, hear;   /* s of a core that a step's loss takes at the rank that sends it, and at rank 0 */
 } mr_link_cost;
 
 /* Bytes of the messages of one stage. */

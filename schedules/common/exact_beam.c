@@ -8,8 +8,8 @@
 
 #define WIDTH 1u         /* states that go on in a run */
 #define SECTIONS 8       /* of a way */
-#define RUNS_A_START 6u  /* a section hands over a state for so many runs, */
-#define STARTS 4u        /* at least so many */
+#define RUNS_A_START 6u  /* of the runs of a section every sixth best is a start of the next one, */
+#define STARTS 4u        /* at least four of them */
 #define SHARPNESS 1.0    /* of a worker's work: this much later counts e times as much */
 #define HOPES 1.0       /* of a worker's work: how far a slot's hope is drawn from the usual one, at most, */
 #define APART 0.1        /* and how far from the one before it */

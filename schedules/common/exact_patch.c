@@ -9,8 +9,8 @@
 #define WIDTH 2u       /* states that go on */
 #define SHARPNESS 0.3  /* of a worker's work: this much later counts e times as much */
 #define HOPES 0.05     /* of a worker's work: by how much the end of a micro-batch is moved, at most */
-#define SHORTEST 2     /* a section takes as long as a worker's work for this many micro-batches, */
-#define LONGEST 10     /* up to so many */
+#define SHORTEST 2     /* least and most micro-batches whose work at a worker is as long as a section */
+#define LONGEST 10
 #define BEFORE_A_TURN 20u /* sections */
 
 /* A begin of a pass, and which one in the order of before. */

@@ -2,7 +2,7 @@
  * exact_slices.h - states of a problem (exact_job.h) from one slice of time to the next, of which the best few go on.
  *
  * A state is the passes begun up to some time; each worker has one stage. Passes are put down as in the tree
- * (exact_tree.h); whoever uses this judges the states at the end of each slice. Nothing depends on a clock.
+ * (exact_tree.h); the caller's function judges the states at the end of each slice. Nothing depends on a clock.
  */
 #ifndef MR_SCHEDULES_EXACT_SLICES_H
 #define MR_SCHEDULES_EXACT_SLICES_H

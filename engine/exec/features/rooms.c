@@ -5,8 +5,7 @@
  * what it has under way; where they have to have memory, before the first step and in evaluations, when all rooms are
  * free, it is that of one room of the first stage, which has one for each pipe, large enough for any stage.
  *
- * Thread: whoever passes micro-batch m through a stage has its room from F to B; both counters of the ring (ring.c)
- * hand it on.
+ * Thread: the worker of micro-batch m has its room from F to B; the counters of the ring (ring.c) pass it on.
  */
 #include <stdlib.h>
 
