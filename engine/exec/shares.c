@@ -139,12 +139,18 @@ mr_status mr_shares_create(uint32_t n, const mr_run_config *c, mr_shares **out)
 	return make_norms(s, c->graph) ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the norms of %u shares", n);
 }
 
+void mr_shares_close(mr_shares *s)
+{
+	for (size_t i = 0; s->channel && i < (size_t)s->n_places * s->n * s->n; i++)
+		mr_channel_close(&s->channel[i]);
+	free(s->channel);
+	s->channel = NULL;
+}
+
 void mr_shares_destroy(mr_shares *s)
 {
 	if (s) {
-		for (size_t i = 0; s->channel && i < (size_t)s->n_places * s->n * s->n; i++)
-			mr_channel_close(&s->channel[i]);
-		free(s->channel);
+		mr_shares_close(s);
 		free(s->links);
 		free(s->first);
 		free(s->run);

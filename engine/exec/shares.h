@@ -55,6 +55,9 @@ void mr_shares_destroy(mr_shares *s);
 /** Open what goes between groups: all runs are made. Errors: the kind's. */
 mr_status mr_shares_open(mr_shares *s) MR_MUST_USE;
 
+/** Close it: messages and their waiting workers are of runs, so before these go. */
+void mr_shares_close(mr_shares *s);
+
 /** What keeps the run of @c from having shares: MR_ECONFIG with a message that names it. */
 mr_status mr_shares_refuse(const mr_run_config *c) MR_MUST_USE;
 

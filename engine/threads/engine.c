@@ -626,6 +626,8 @@ void mr_engine_destroy(mr_engine *e)
 	for (uint32_t w = 0; w < e->n_boxes && e->box; w++)
 		if (e->box[w].e)
 			pthread_cond_destroy(&e->box[w].given);
+	if (e->shares)
+		mr_shares_close(e->shares);
 	for (uint32_t q = 0; q < e->n_runs; q++) {
 		mr_loader_destroy(e->loader[q]);
 		mr_loader_destroy(e->eval_loader[q]);
