@@ -92,11 +92,12 @@ static bool is_gain(const network *n, const mr_param *p)
 	return n->graph->nodes[p->node].n_states && p->index == 0;
 }
 
-static double weight(const network *n, const mr_param *p, uint64_t key, int64_t i)
+/* @scale: of the parameter. */
+static double weight(const network *n, const mr_param *p, double scale, uint64_t key, int64_t i)
 {
 	double u = number(key, torch_index(p, pixels_of(n, p), i));
 
-	return is_gain(n, p) ? 1 + floor(u * 1048576) / 4194304 : scale_of(p) * u;
+	return is_gain(n, p) ? 1 + floor(u * 1048576) / 4194304 : scale * u;
 }
 
 static void set_weights(network *n)
@@ -108,10 +109,11 @@ static void set_weights(network *n)
 		const mr_json *p = mr_json_at(params, i);
 		const mr_param *ours = &n->graph->params[i];
 		uint64_t key = key_of(mr_json_string(mr_json_get(p, "torch")));
+		double scale = scale_of(ours);
 
 		CU_ASSERT_STRING_EQUAL_FATAL(ours->name, mr_json_string(mr_json_get(p, "name")));
 		for (int64_t j = 0; j < ours->n; j++)
-			mr_element_put(n->run.k->types.weights, n->run.w[i], j, weight(n, ours, key, j));
+			mr_element_put(n->run.k->types.weights, n->run.w[i], j, weight(n, ours, scale, key, j));
 	}
 }
 

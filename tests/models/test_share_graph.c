@@ -34,7 +34,7 @@ static mr_graph *graph_of(const char *model, const char *const *keys, bool text)
 /* The initial values of the @n parts of each parameter, joined, equal those of the whole. Returns how many are cut. */
 static uint32_t check_parts(const mr_graph *whole, uint32_t n)
 {
-	mr_graph *g[4];
+	mr_graph *g[4] = {0};
 	uint32_t cut = 0;
 
 	for (uint32_t q = 0; q < n; q++)
