@@ -8,14 +8,6 @@
 #define PAGE ((size_t)4096)
 #define MARK 0xFF /* four of them are not a number */
 
-float number_of(uint32_t stream, int64_t i, float lo, float hi)
-{
-	uint32_t z = ((uint32_t)i + stream * 0x10001u) * 0x9E3779B9u;
-
-	z = (z ^ z >> 16) * 0x85EBCA6Bu;
-	return lo + (hi - lo) * (float)((z ^ z >> 13) >> 8) / (1 << 24);
-}
-
 static size_t bytes_of(const guarded *g)
 {
 	return g->n * sizeof(float);

@@ -29,7 +29,13 @@ void guarded_freeze(const guarded *g);
 /** Fails the test when something beside the array was written. */
 void guarded_free(guarded *g);
 
-/** Number @i of @stream in [lo, hi). */
-float number_of(uint32_t stream, int64_t i, float lo, float hi);
+/** Number @i of @stream in [lo, hi); @lo where both are equal. */
+static inline float number_of(uint32_t stream, int64_t i, float lo, float hi)
+{
+	uint32_t z = ((uint32_t)i + stream * 0x10001u) * 0x9E3779B9u;
+
+	z = (z ^ z >> 16) * 0x85EBCA6Bu;
+	return lo + (hi - lo) * (float)((z ^ z >> 13) >> 8) / (1 << 24);
+}
 
 #endif

@@ -9,13 +9,26 @@
 #include "guarded.h"
 #include "nn/element.h"
 
-void *make_room(mr_dtype t, int64_t n)
+/* By one loop a type: half of the time of these tests went into what they compare, number by number. */
+static void *make_numbers(mr_dtype t, int64_t n, uint32_t stream, float lo, float hi)
 {
 	void *p = malloc((size_t)n * mr_dtype_bytes(t));
 
-	for (int64_t i = 0; i < n; i++)
-		mr_element_put(t, p, i, 7);
+	switch (t) {
+#define MR_DTYPE(id, name, weights, stored, wide, widen, round) \
+	case MR_##id: \
+		for (int64_t i = 0; i < n; i++) \
+			((stored *)p)[i] = round((double)number_of(stream, i, lo, hi)); \
+		break;
+#include "base/types.def"
+	default: break;
+	}
 	return p;
+}
+
+void *make_room(mr_dtype t, int64_t n)
+{
+	return make_numbers(t, n, 0, 7, 7);
 }
 
 void *make_output(const mr_kernels *k, int64_t n)
@@ -33,10 +46,8 @@ void set_number(const mr_kernels *k, void *p, int64_t i, double x)
 
 void *make_of(mr_dtype t, int64_t n, uint32_t stream, double lo, double hi)
 {
-	void *p = make_room(t, n);
+	void *p = make_numbers(t, n, stream, (float)lo, (float)hi);
 
-	for (int64_t i = 0; i < n; i++)
-		mr_element_put(t, p, i, number_of(stream, i, (float)lo, (float)hi));
 	if (stream && stream == planted.stream)
 		mr_element_put(t, p, (int64_t)(planted.where * (double)(n - 1)), planted.value);
 	made_streams |= stream < 32 ? 1u << stream : 0;
@@ -72,17 +83,17 @@ double number_at(const mr_kernels *k, const void *p, int64_t i)
 	return mr_element(k->types.activations, p, i);
 }
 
-void put_number(outputs *o, double x)
-{
-	if (o->n == o->room)
-		o->v = realloc(o->v, (o->room = 2 * o->room + 64) * sizeof(double));
-	o->v[o->n++] = x;
-}
-
 void put_of(outputs *o, mr_dtype t, const void *p, int64_t n)
 {
-	for (int64_t i = 0; i < n; i++)
-		put_number(o, mr_element(t, p, i));
+	if (o->n + (size_t)n > o->room)
+		o->v = realloc(o->v, (o->room = 2 * o->room + (size_t)n + 64) * sizeof(double));
+	mr_elements(t, p, 0, n, o->v + o->n);
+	o->n += (size_t)n;
+}
+
+void put_number(outputs *o, double x)
+{
+	put_of(o, MR_F64, &x, 1);
 }
 
 void put(outputs *o, const mr_kernels *k, const void *p, int64_t n)
@@ -97,10 +108,12 @@ double distance(const outputs *got, const outputs *want)
 	if (got->n != want->n)
 		return INFINITY;
 	for (size_t i = 0; i < want->n; i++) {
-		if (!isfinite(got->v[i]) || !isfinite(want->v[i]))
+		double far = fabs(got->v[i] - want->v[i]), size = fabs(want->v[i]);
+
+		if (!isfinite(far)) /* nor is it where one of the two is not */
 			return INFINITY;
-		worst = fmax(worst, fabs(got->v[i] - want->v[i]));
-		top = fmax(top, fabs(want->v[i]));
+		worst = far > worst ? far : worst;
+		top = size > top ? size : top;
 	}
 	return worst / (1 + top);
 }
