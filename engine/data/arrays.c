@@ -71,9 +71,10 @@ static void get(const arrays *a, uint64_t i, void *input, void *target)
 	take(&a->targets[second], at, 1, mr_data_target_type(a->rows.dtype), target);
 }
 
-static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
+static void sample(const mr_dataset *d, uint64_t i, uint64_t g, void *input, void *target)
 {
-	get((const arrays *)d, g % d->n_train, input, target);
+	(void)g;
+	get((const arrays *)d, i, input, target);
 }
 
 static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
@@ -325,7 +326,9 @@ const mr_dataset_ops mr_data_arrays = {
 	.load = load_arrays,
 	.check = check,
 	.close = close_arrays,
-	.train = train,
+	.in_order = true,
+	.train = mr_data_train,
+	.sample = sample,
 	.valid = valid,
 	.files = "numbers",
 };

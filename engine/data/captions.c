@@ -121,12 +121,13 @@ static void make_frames(const captions *c, uint64_t i, const int32_t *word, int6
 	}
 }
 
-static void sample(const mr_dataset *d, uint64_t i, void *input, void *target)
+static void sample(const mr_dataset *d, uint64_t i, uint64_t g, void *input, void *target)
 {
 	const captions *c = (const captions *)d;
 	int32_t word[LONGEST], *begun = (int32_t *)input + c->base.frames * c->features, *to = target;
 	int64_t k = c->shortest + draw(c, i, 0) % (c->longest - c->shortest + 1);
 
+	(void)g;
 	word[0] = MR_PAIR_FIRST + (int32_t)(draw(c, i, 1) % c->words);
 	for (int64_t j = 1; j < k; j++) { /* another word than the one before */
 		int64_t on = c->words > 1 ? 1 + draw(c, i, (uint64_t)j + 1) % (c->words - 1) : 0;

@@ -285,12 +285,11 @@ static void decode(const cifar *c, const batches *b, uint64_t i, mr_augmented ho
 		*(int32_t *)target = label;
 }
 
-static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
+static void sample(const mr_dataset *d, uint64_t i, uint64_t g, void *input, void *target)
 {
 	const cifar *c = (const cifar *)d;
 
-	decode(c, &c->files, mr_data_order(d->n_train, c->augment.seed, g), mr_augment_of(&c->augment, g), input,
-	       target);
+	decode(c, &c->files, i, mr_augment_of(&c->augment, g), input, target);
 }
 
 static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
@@ -350,7 +349,8 @@ const mr_dataset_ops mr_data_cifar = {
 	.load = load_cifar,
 	.check = check,
 	.close = close_cifar,
-	.train = train,
+	.train = mr_data_train,
+	.sample = sample,
 	.valid = valid,
 	.files = "pictures",
 	.form = form,

@@ -195,11 +195,12 @@ static mr_status open_clicks(mr_dataset *d, const mr_values *values, const mr_da
 	return fill((clicks *)d, values, want);
 }
 
-static void sample(const mr_dataset *d, uint64_t i, void *input, void *target)
+static void sample(const mr_dataset *d, uint64_t i, uint64_t g, void *input, void *target)
 {
 	const clicks *s = (const clicks *)d;
 	size_t cols = (size_t)s->base.input.cols;
 
+	(void)g;
 	memcpy(input, s->x + i * cols, cols * sizeof(*s->x));
 	mr_element_put(s->target_type, target, 0, s->clicked[i]);
 }

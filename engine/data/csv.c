@@ -28,7 +28,6 @@
 
 typedef struct csv {
 	mr_rows rows;
-	uint64_t seed;
 	mr_csv_file file;
 	bool scale, scale_target;
 	mr_split split;
@@ -148,7 +147,6 @@ static mr_status read_keys(csv *s, const mr_values *values, const mr_data_want *
 											   : MR_MISSING_REFUSE;
 	f->inputs.code = !strcmp(category, "known") ? MR_CODE_KNOWN : !strcmp(category, "hash") ? MR_CODE_HASH
 											     : MR_CODE_NUMBER;
-	s->seed = want->seed;
 	MR_TRY(mr_split_read(values, &s->split));
 	f->path[0] = mr_data_path(want, mr_values_string(values, "path"));
 	if (!*mr_values_string(values, "validation_path"))
@@ -377,11 +375,6 @@ static mr_status load_csv(mr_dataset *d)
 	return MR_OK;
 }
 
-static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
-{
-	mr_rows_get((const mr_rows *)d, mr_data_order(d->n_train, ((const csv *)d)->seed, g), input, target);
-}
-
 /* The rows of some evaluation samples, wherever they are in the files. */
 typedef struct wanted_rows {
 	const csv *of;
@@ -521,7 +514,8 @@ const mr_dataset_ops mr_data_csv = {
 	.open = open_csv,
 	.load = load_csv,
 	.close = close_csv,
-	.train = train,
+	.train = mr_data_train,
+	.sample = mr_rows_sample,
 	.valid = mr_rows_valid,
 	.files = "csv",
 	.form = form,

@@ -84,8 +84,10 @@ typedef struct mr_dataset_ops {
 	void (*train)(const mr_dataset *d, uint64_t g, void *input, void *target);
 	/** Sample @i < n_valid of an evaluation. */
 	void (*valid)(const mr_dataset *d, uint64_t i, void *input, void *target);
-	/** Sample @i of all, of which the last n_valid validate: for mr_data_train and mr_data_valid (data/part.h). */
-	void (*sample)(const mr_dataset *d, uint64_t i, void *input, void *target);
+	/** Sample @i of the list, the first n_train of which train, changed as training sample @g of a run is: for
+	 * mr_data_train, and mr_data_valid where the samples behind these validate (data/part.h). As train. */
+	void (*sample)(const mr_dataset *d, uint64_t i, uint64_t g, void *input, void *target);
+	bool in_order; /* the list is read in its order, again and again; else in a random one each time */
 	/* What a file is that a model of such data predicts: "csv", "libsvm", "pictures", "language"; "numbers": rows
 	 * of the input's numbers. NULL: none can be predicted. */
 	const char *files;

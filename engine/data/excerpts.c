@@ -41,7 +41,7 @@ mr_status mr_excerpts_init(mr_excerpts *w, const char *name, const char *valid_n
 		return mr_fail(MR_EDATA, "%s: %llu validation tokens, but a window of context %llu needs %llu",
 			       valid_name,
 			       (unsigned long long)w->valid.n, (unsigned long long)t, (unsigned long long)t + 1);
-	w->seed = want->seed;
+	w->base.seed = want->seed;
 	w->reach = n - t < t ? n - t : t;
 	w->base.n_train = (n - w->reach) / t;
 	w->base.n_valid = w->valid.n ? (w->valid.n - 1) / t : 0;
@@ -98,16 +98,23 @@ mr_status mr_excerpts_check(const mr_dataset *d)
 	return mr_contents_check(w->valid.in);
 }
 
-void mr_excerpts_train(const mr_dataset *d, uint64_t g, void *input, void *target)
+void mr_excerpts_sample(const mr_dataset *d, uint64_t i, uint64_t g, void *input, void *target)
 {
 	const mr_excerpts *w = (const mr_excerpts *)d;
-	uint64_t epoch = g / d->n_train;
-	double u = mr_rng_uniform(w->seed, MR_RNG_EXCERPT, epoch, 0, 0);
-	uint64_t first = (uint64_t)(u * (double)w->reach), i = g % d->n_train;
-	uint64_t excerpt = d->columns ? i % d->columns * (d->n_train / d->columns) + i / d->columns
-				     : mr_data_order(d->n_train, w->seed, g);
+	double u = mr_rng_uniform(d->seed, MR_RNG_EXCERPT, g / d->n_train, 0, 0);
+	uint64_t first = (uint64_t)(u * (double)w->reach);
 
-	copy(w, &w->train, first + excerpt * (uint64_t)d->input.rows, input, target);
+	copy(w, &w->train, first + i * (uint64_t)d->input.rows, input, target);
+}
+
+void mr_excerpts_train(const mr_dataset *d, uint64_t g, void *input, void *target)
+{
+	uint64_t i = g % d->n_train;
+
+	if (d->columns)
+		mr_excerpts_sample(d, i % d->columns * (d->n_train / d->columns) + i / d->columns, g, input, target);
+	else
+		mr_data_train(d, g, input, target);
 }
 
 void mr_excerpts_valid(const mr_dataset *d, uint64_t i, void *input, void *target)

@@ -36,7 +36,6 @@ typedef struct mr_token_range {
 typedef struct mr_excerpts {
 	mr_dataset base;
 	mr_token_range train, valid; /* borrowed from the embedding dataset */
-	uint64_t seed;
 	uint64_t reach; /* R */
 } mr_excerpts;
 
@@ -52,6 +51,7 @@ mr_status mr_excerpts_init(mr_excerpts *w, const char *name, const char *valid_n
 			   const mr_data_want *want) MR_MUST_USE;
 
 /* As in mr_dataset_ops, for datasets whose first member is an mr_excerpts. */
+void mr_excerpts_sample(const mr_dataset *d, uint64_t i, uint64_t g, void *input, void *target);
 void mr_excerpts_train(const mr_dataset *d, uint64_t g, void *input, void *target);
 void mr_excerpts_valid(const mr_dataset *d, uint64_t i, void *input, void *target);
 mr_status mr_excerpts_check(const mr_dataset *d);

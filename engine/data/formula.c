@@ -77,7 +77,9 @@ const mr_dataset_ops mr_data_formula = {
 	.open = open_formula,
 	.load = load_formula,
 	.close = mr_rows_close,
-	.train = mr_rows_train,
+	.in_order = true,
+	.train = mr_data_train,
+	.sample = mr_rows_sample,
 	.valid = mr_rows_valid,
 	.files = "numbers",
 };

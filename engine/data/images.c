@@ -387,11 +387,11 @@ static void make(const images *s, const mr_image_folder *f, size_t i, const uint
 	}
 }
 
-static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
+static void sample(const mr_dataset *d, uint64_t i, uint64_t g, void *input, void *target)
 {
 	const images *s = (const images *)d;
 
-	make(s, &s->folder[0], s->order[mr_data_order(d->n_train, s->augment.seed, g)], &g, input, target);
+	make(s, &s->folder[0], s->order[i], &g, input, target);
 }
 
 static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
@@ -470,7 +470,8 @@ const mr_dataset_ops mr_data_images = {
 	.load = load_images,
 	.check = check,
 	.close = close_images,
-	.train = train,
+	.train = mr_data_train,
+	.sample = sample,
 	.valid = valid,
 	.files = "pictures",
 	.form = form,

@@ -208,12 +208,11 @@ static void decode(const mnist *m, const mr_idx *images, const mr_idx *labels, u
 		*(int32_t *)target = label;
 }
 
-static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
+static void sample(const mr_dataset *d, uint64_t i, uint64_t g, void *input, void *target)
 {
 	const mnist *m = (const mnist *)d;
 
-	decode(m, &m->images, &m->labels, mr_data_order(d->n_train, m->augment.seed, g), mr_augment_of(&m->augment, g),
-	       input, target);
+	decode(m, &m->images, &m->labels, i, mr_augment_of(&m->augment, g), input, target);
 }
 
 static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
@@ -265,7 +264,8 @@ const mr_dataset_ops mr_data_mnist = {
 	.load = load_mnist,
 	.check = check,
 	.close = close_mnist,
-	.train = train,
+	.train = mr_data_train,
+	.sample = sample,
 	.valid = valid,
 	.files = "pictures",
 	.form = form,

@@ -81,21 +81,15 @@ static mr_status open_numbers(mr_dataset *d, const mr_values *values, const mr_d
 	return fill(s, x, y, n_x, n_train);
 }
 
-static void get(const numbers *s, uint64_t i, void *input, void *target)
+static void sample(const mr_dataset *d, uint64_t i, uint64_t g, void *input, void *target)
 {
+	const numbers *s = (const numbers *)d;
+
+	(void)g;
 	mr_element_put(s->dtype, input, 0, s->x[i]);
 	mr_element_put(mr_data_target_type(s->dtype), target, 0, s->y[i]);
 }
 
-static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
-{
-	get((const numbers *)d, g % d->n_train, input, target);
-}
-
-static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
-{
-	get((const numbers *)d, d->n_train + i, input, target);
-}
 
 static const mr_option options[] = {
 	{"x", MR_OPT_FLOATS, NULL, 0, 0, NULL, NULL, "inputs, used in the order listed and then again"},
@@ -113,7 +107,9 @@ const mr_dataset_ops mr_data_numbers = {
 	.bytes = sizeof(numbers),
 	.open = open_numbers,
 	.close = close_numbers,
-	.train = train,
-	.valid = valid,
+	.in_order = true,
+	.train = mr_data_train,
+	.valid = mr_data_valid,
+	.sample = sample,
 	.files = "numbers",
 };

@@ -1,19 +1,13 @@
 #include "data/own_part.h"
 
 #include "data/part.h"
-#include "data/rows.h"
-
-static bool in_order(const mr_dataset *d)
-{
-	return d->ops->train == mr_rows_train;
-}
 
 mr_status mr_own_part_check(const mr_dataset *d, uint32_t n)
 {
-	if (!in_order(d) && !d->ops->sample)
+	if (d->columns)
 		return mr_fail(MR_ECONFIG,
-			       "data \"%s\" cannot be divided into parts of the workers' own: set system.data = "
-			       "\"shared\", or take rows, clicks or synthetic data",
+			       "data \"%s\" is read in columns that go through all of it, and so has no parts of the "
+			       "workers' own: set data.order = \"random\", or system.data = \"shared\"",
 			       d->ops->name);
 	if (d->n_train < n)
 		return mr_fail(MR_ECONFIG,
@@ -26,8 +20,5 @@ void mr_own_part_train(const mr_dataset *d, uint32_t part, uint32_t n, uint64_t 
 {
 	uint64_t first = d->n_train * part / n, size = d->n_train * (part + 1) / n - first;
 
-	if (in_order(d))
-		d->ops->train(d, first + g % size, input, target);
-	else
-		d->ops->sample(d, first + mr_data_order(size, d->seed, g), input, target);
+	d->ops->sample(d, first + (d->ops->in_order ? g % size : mr_data_order(size, d->seed, g)), g, input, target);
 }

@@ -10,7 +10,7 @@
 
 #include "data/dataset.h"
 
-/** Can @d be divided into @n parts? Errors: MR_ECONFIG a source whose samples are no list, or fewer than @n. */
+/** Can @d be divided into @n parts? Errors: MR_ECONFIG data in columns, or fewer samples than @n. */
 mr_status mr_own_part_check(const mr_dataset *d, uint32_t n) MR_MUST_USE;
 
 /** Training sample @g of part @part of @n, as ops->train. */

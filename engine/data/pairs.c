@@ -239,11 +239,12 @@ static mr_status open_pairs(mr_dataset *d, const mr_values *values, const mr_dat
 	return p->path ? look(p, values) : mr_data_no_memory(0);
 }
 
-static void sample(const mr_dataset *d, uint64_t i, void *input, void *target)
+static void sample(const mr_dataset *d, uint64_t i, uint64_t g, void *input, void *target)
 {
 	const pairs *p = (const pairs *)d;
 	const uint64_t *start = p->start + 2 * i;
 
+	(void)g;
 	mr_pair_put(&p->base, p->token + start[0], (int64_t)(start[1] - start[0]), p->token + start[1],
 		    (int64_t)(start[2] - start[1]), input, target);
 }

@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "base/stats.h"
 #include "base/str.h"
+#include "data/own_part.h"
 
 char *mr_data_path(const mr_data_want *want, const char *path)
 {
@@ -74,10 +75,10 @@ uint64_t mr_data_order(uint64_t n, uint64_t seed, uint64_t g)
 
 void mr_data_train(const mr_dataset *d, uint64_t g, void *input, void *target)
 {
-	d->ops->sample(d, mr_data_order(d->n_train, d->seed, g), input, target);
+	mr_own_part_train(d, 0, 1, g, input, target);
 }
 
 void mr_data_valid(const mr_dataset *d, uint64_t i, void *input, void *target)
 {
-	d->ops->sample(d, d->n_train + i, input, target);
+	d->ops->sample(d, d->n_train + i, 0, input, target);
 }

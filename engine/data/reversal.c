@@ -66,12 +66,13 @@ static uint32_t draw(const reversal *r, uint64_t i, uint64_t which)
 	return mr_rng_u32(r->base.seed, MR_RNG_SYNTHETIC, i, 0, which);
 }
 
-static void sample(const mr_dataset *d, uint64_t i, void *input, void *target)
+static void sample(const mr_dataset *d, uint64_t i, uint64_t g, void *input, void *target)
 {
 	const reversal *r = (const reversal *)d;
 	int32_t letter[LONGEST], reversed[LONGEST];
 	int64_t n = r->shortest + draw(r, i, 0) % (r->longest - r->shortest + 1);
 
+	(void)g;
 	for (int64_t j = 0; j < n; j++)
 		letter[j] = MR_PAIR_FIRST + (int32_t)(draw(r, i, (uint64_t)j + 1) % r->letters);
 	for (int64_t j = 0; j < n; j++)

@@ -29,9 +29,10 @@ void mr_rows_get(const mr_rows *r, uint64_t i, void *input, void *target)
 	memcpy(target, r->y + i * size, size);
 }
 
-void mr_rows_train(const mr_dataset *d, uint64_t g, void *input, void *target)
+void mr_rows_sample(const mr_dataset *d, uint64_t i, uint64_t g, void *input, void *target)
 {
-	mr_rows_get((const mr_rows *)d, g % d->n_train, input, target);
+	(void)g;
+	mr_rows_get((const mr_rows *)d, i, input, target);
 }
 
 void mr_rows_valid(const mr_dataset *d, uint64_t i, void *input, void *target)

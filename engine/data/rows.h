@@ -82,7 +82,7 @@ void mr_rows_get(const mr_rows *r, uint64_t i, void *input, void *target);
 
 /* Members of mr_dataset_ops, for rows in memory. */
 void mr_rows_close(mr_dataset *d);
-void mr_rows_train(const mr_dataset *d, uint64_t g, void *input, void *target);
+void mr_rows_sample(const mr_dataset *d, uint64_t i, uint64_t g, void *input, void *target);
 void mr_rows_valid(const mr_dataset *d, uint64_t i, void *input, void *target);
 
 #endif

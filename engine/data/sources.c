@@ -199,6 +199,7 @@ const mr_dataset_ops mr_data_sources = {
 	.load = mr_text_load,
 	.close = mr_text_close,
 	.train = mr_excerpts_train,
+	.sample = mr_excerpts_sample,
 	.valid = mr_excerpts_valid,
 	.files = "language",
 	.form = mr_text_form,

@@ -126,9 +126,11 @@ static mr_status open_synthetic(mr_dataset *d, const mr_values *values, const mr
 	return fill((synthetic *)d, values, want);
 }
 
-static void sample(const mr_dataset *d, uint64_t i, void *input, void *target)
+static void sample(const mr_dataset *d, uint64_t i, uint64_t g, void *input, void *target)
 {
 	const synthetic *s = (const synthetic *)d;
+
+	(void)g;
 	memcpy(input, s->x + i * s->sample_bytes, s->sample_bytes);
 	*(int32_t *)target = (int32_t)(i % (uint64_t)s->base.classes);
 }

@@ -292,6 +292,7 @@ const mr_dataset_ops mr_data_text = {
 	.check = mr_excerpts_check,
 	.close = mr_text_close,
 	.train = mr_excerpts_train,
+	.sample = mr_excerpts_sample,
 	.valid = mr_excerpts_valid,
 	.files = "language",
 	.form = mr_text_form,

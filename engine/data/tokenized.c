@@ -40,6 +40,7 @@ static const mr_dataset_ops tokenized_text = {
 	.summary = "text by a tokenizer",
 	.close = close_tokenized,
 	.train = mr_excerpts_train,
+	.sample = mr_excerpts_sample,
 	.valid = mr_excerpts_valid,
 	.files = "language",
 	.form = form,

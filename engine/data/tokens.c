@@ -222,6 +222,7 @@ const mr_dataset_ops mr_data_tokens = {
 	.check = mr_excerpts_check,
 	.close = close_tokens,
 	.train = mr_excerpts_train,
+	.sample = mr_excerpts_sample,
 	.valid = mr_excerpts_valid,
 	.files = "language",
 	.form = form,
