@@ -52,24 +52,49 @@ static double gets(const mr_plan *p, uint16_t stage)
 	return n;
 }
 
-void mr_sends_of_stages(const mr_workload *of, mr_stage_sends *out)
+/* What a replica sends for each number of an average, and gets back (weights/replica_links.h). */
+static double averaged(const mr_workload *of)
 {
 	const mr_types *t = &of->kernels->types;
+	uint32_t states = of->plan->contract.average.state ? of->optim->ops->n_states : 0;
 
+	return (double)(mr_dtype_bytes(t->weights) + mr_types_rest_bytes(t) + states * mr_dtype_bytes(t->state));
+}
+
+static double layer_states(const mr_workload *of, uint16_t stage)
+{
+	double n = 0;
+
+	for (uint32_t i = 0; i < of->graph->n_states; i++)
+		if (mr_partition_stage(of->partition, of->graph->states[i].node) == stage)
+			n += (double)of->graph->states[i].n;
+	return n * (double)mr_dtype_bytes(of->kernels->types.compute);
+}
+
+/* Parts of stage @s send each other ranges of @n numbers: gradients and weights, or all that is averaged. */
+static mr_stage_sends ranges_of(const mr_workload *of, uint16_t s, double n)
+{
+	const mr_types *t = &of->kernels->types;
+	double range = n * (double)mr_dtype_bytes(t->weights);
+	uint32_t groups = of->plan->contract.weight_groups ? of->plan->contract.weight_groups : 1;
+
+	if (mr_contract_replicates(&of->plan->contract))
+		return (mr_stage_sends){.gradients = n * averaged(of) + layer_states(of, s),
+					.weights = n * averaged(of)};
+	return (mr_stage_sends){.gradients = n * (double)mr_dtype_bytes(t->gradients),
+				.weights = gets(of->plan, s) * range * groups,
+				.copies = range};
+}
+
+void mr_sends_of_stages(const mr_workload *of, mr_stage_sends *out)
+{
 	for (uint16_t s = 0; s < of->partition->n_stages; s++) {
-		double parts = mr_plan_partial_sums(of->plan, s), n = stepped(of, s);
-
-		double range = n / parts * (double)mr_dtype_bytes(t->weights);
-		uint32_t groups = of->plan->contract.weight_groups ? of->plan->contract.weight_groups : 1;
-
-		out[s] = (mr_stage_sends){.gradients = n / parts * (double)mr_dtype_bytes(t->gradients),
-					  .weights = gets(of->plan, s) * range * groups,
-					  .copies = range};
+		out[s] = ranges_of(of, s, stepped(of, s) / mr_plan_partial_sums(of->plan, s));
 		if (s) {
 			out[s].forward = bytes_into(of, s, false);
 			out[s].backward = bytes_into(of, s, true);
 		} else {
-			out[s].tied = tied(of) * (double)mr_dtype_bytes(t->weights);
+			out[s].tied = tied(of) * (double)mr_dtype_bytes(of->kernels->types.weights);
 		}
 	}
 }
@@ -142,10 +167,12 @@ static double commits_of(const mr_plan *p, uint16_t s)
 	return (double)mr_plan_commits(p, s) / mr_plan_steps(p);
 }
 
-/* A norm reads the sum of all parts on part 0's worker. */
+/* A norm reads the sum of all parts on part 0's worker; a replica has its own. */
 static void add_ranges(const counting *c, uint16_t s, const mr_stage_sends *sends)
 {
 	unsigned parts = mr_plan_partial_sums(c->plan, s);
+	bool averages = mr_contract_replicates(&c->plan->contract);
+	double times = averages ? 1.0 / c->plan->contract.average.every : commits_of(c->plan, s);
 
 	for (unsigned i = 0; i < parts; i++)
 		for (unsigned j = 0; j < parts; j++) {
@@ -155,8 +182,8 @@ static void add_ranges(const counting *c, uint16_t s, const mr_stage_sends *send
 								  : 0;
 
 			add(c, mr_plan_worker(c->plan, (uint8_t)i, s), mr_plan_worker(c->plan, (uint8_t)j, s),
-			    (sends[s].gradients * (c->plan->contract.clip && !j ? 2 : 1) + weights) *
-				    commits_of(c->plan, s));
+			    (sends[s].gradients * (c->plan->contract.clip && !j && !averages ? 2 : 1) + weights) *
+				    times);
 		}
 }
 

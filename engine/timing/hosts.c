@@ -155,6 +155,9 @@ static double bytes_of(const mr_messages *m, uint32_t from, uint32_t to, message
 		else if (a->op == MR_OP_AR && b->op == MR_OP_N)
 			bytes = s->gradients;
 		break;
+	case MR_OP_AVG:
+		bytes = s->gradients;
+		break;
 	default:
 		break;
 	}

@@ -39,7 +39,8 @@ typedef struct mr_link_cost {
 typedef struct mr_stage_sends {
 	double forward;   /* the activation that enters the stage */
 	double backward;  /* the gradient that leaves it for the stage before */
-	double gradients; /* of stages of several parts: from one part to the owner of a range */
+	double gradients; /* of stages of several parts: from one part to the owner of a range; of replicas what the
+	                     average reads of it */
 	double weights;   /* the range that its owner stepped, to one part, as often as it gets it in a step; of sharded
 	                     weights all that a part keeps, to one of its group */
 	double copies;    /* of those in groups: the range, to a part that keeps it too */

@@ -108,16 +108,22 @@ static double step_of(const char *system, const char *machine, const char *more,
 	return step;
 }
 
-/* A boundary of 24 numbers: 16 samples go over it and back; of data parallel training 2 (g - 1) times all weights. */
+/* A boundary of 24 numbers: 16 samples go over it and back; of data parallel training 2 (g - 1) times all weights, and
+ * of replicas with a boundary between all workers the same with a state, once in two steps. */
 static void forecasts_count_messages(void)
 {
+	const char *averaged = "local_sgd\"; placement = \"rotated\"; every = 2; state = \"averaged";
+	double n = 8 * 24 + 24 + 3 * (24 * 24 + 24) + 24 * 4 + 4;
 	double sent, free_step = step_of("1f1b", "hosts = 2; links = \"0,1e15\";", "", &sent);
 
 	CU_ASSERT_DOUBLE_EQUAL(sent, 2.0 * 16 * 24 * 4, 0);
 	CU_ASSERT(step_of("1f1b", "hosts = 2; links = \"1e-3,1e15\";", "", &sent) >= free_step + 2e-3 * (1 - 1e-6));
 	CU_ASSERT(step_of("1f1b", "hosts = 2; links = \"0,1e4\";", "", &sent) >= free_step + sent / 1e4 / 2);
 	step_of("data_parallel", "hosts = 4; links = \"0,1e8\";", "", &sent);
-	CU_ASSERT_DOUBLE_EQUAL(sent, 2.0 * 3 * (8 * 24 + 24 + 3 * (24 * 24 + 24) + 24 * 4 + 4) * 4, 1e-6);
+	CU_ASSERT_DOUBLE_EQUAL(sent, 2 * 3 * n * 4, 1e-6);
+	free_step = step_of(averaged, "hosts = 4; links = \"0,1e15\";", "", &sent);
+	CU_ASSERT_DOUBLE_EQUAL(sent, 2.0 * 3 * 16 * 24 * 4 + 2 * 3 * n * 8 / 2, 1e-6);
+	CU_ASSERT(step_of(averaged, "hosts = 4; links = \"0,1e4\";", "", &sent) >= free_step + sent / 4 / 1e4);
 }
 
 /* The weights of worker 2, the first of the second host: where all share one memory they are those of worker 0. */
