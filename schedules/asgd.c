@@ -26,7 +26,8 @@
  * proportion, and constants are taken up by lr.
  *
  * Memory: a gradient a worker; versions of the weights for the most commits between a read and its step, and one; all
- * weights and the state of the optimizer once.
+ * weights and the state of the optimizer once, or once a rank: each gradient goes to all of them, and each makes all
+ * steps.
  *
  * Source: Mahran, Maranjyan, Richtarik, Rescaled Asynchronous SGD, arXiv 2605.13434; ASGD itself: Agarwal, Duchi,
  * Distributed Delayed Stochastic Optimization, NIPS 2011.

@@ -21,10 +21,12 @@
  *
  * Time: with b = f nobody waits but for the steps, which one worker makes: a count takes 2 n passes and n steps.
  * Weights: two versions (v2: one of the last stage).
+ * Over ranks: the sums go from replica to replica and from the last one to all ranks, each of which makes all steps;
+ * the rooms of a rank are for its own replicas, so those of one replica save nothing.
  *
  * Source: Fournier and Oyallon, Cyclic Data Parallelism for Efficient Parallelism of Deep Neural Networks, arXiv
  * 2403.08837.
- * NOTE 1: what the source adds in a ring of messages is added in place, in the same order.
+ * NOTE 1: what the source adds in a ring of messages is added in place where workers share memory, in the same order.
  */
 #include <string.h>
 

@@ -85,7 +85,7 @@ static inline void bounded_post(mr_channel *c, uint64_t number)
 	if (c->bytes && !c->stays)
 		memcpy(s->bytes + place * c->bytes, c->from + place * c->from_stride, c->bytes);
 	pthread_mutex_unlock(&s->lock);
-	mr_parker_wake(c->consumer);
+	mr_channel_wake(c);
 }
 
 /* One look at the first message, which is there. */
@@ -124,7 +124,7 @@ static inline bool bounded_poll(mr_channel *c, uint64_t *number)
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (some && !there)
-		mr_parker_wake(c->consumer); /* no post will: it must not sleep on what is left */
+		mr_channel_wake(c); /* no post will: it must not sleep on what is left */
 	return there;
 }
 

@@ -187,6 +187,31 @@ static void add_ranges(const counting *c, uint16_t s, const mr_stage_sends *send
 		}
 }
 
+/* Whole steps: the sum of a step goes to each other rank, and in a ring from worker to worker before. */
+static void add_whole(const counting *c, uint16_t s, const mr_stage_sends *sends)
+{
+	const mr_plan *p = c->plan;
+	const uint16_t *rank = c->hosts->rank + c->first;
+
+	for (unsigned i = 0; i < p->n_pipes; i++) {
+		uint16_t w = mr_plan_worker(p, (uint8_t)i, s);
+		unsigned next = (i + 1) % p->n_pipes;
+
+		for (unsigned j = 0; j < p->n_pipes; j++) {
+			unsigned first = 0; /* of its rank */
+
+			while (rank[mr_plan_worker(p, (uint8_t)first, s)] != rank[mr_plan_worker(p, (uint8_t)j, s)])
+				first++;
+			if (first == j)
+				add(c, w, mr_plan_worker(p, (uint8_t)j, s),
+				    sends[s].gradients * times_of(p, (uint8_t)i, s, 1u << MR_OP_U));
+		}
+		if (p->contract.ring)
+			add(c, w, mr_plan_worker(p, (uint8_t)next, s),
+			    sends[s].gradients * (times_of(p, (uint8_t)i, s, 1u << MR_OP_B) - !next));
+	}
+}
+
 static void add_tied(const counting *c, const mr_stage_sends *sends)
 {
 	uint16_t last = (uint16_t)(c->plan->n_stages - 1);
@@ -204,7 +229,10 @@ static void add_share(const counting *c)
 	for (uint16_t s = 0; s < c->plan->n_stages; s++) {
 		for (unsigned p = 0; s && p < c->plan->n_pipes; p++)
 			add_boundaries(c, (uint8_t)p, s, c->hosts->sends);
-		add_ranges(c, s, c->hosts->sends);
+		if (c->plan->contract.whole_steps)
+			add_whole(c, s, c->hosts->sends);
+		else
+			add_ranges(c, s, c->hosts->sends);
 	}
 	add_tied(c, c->hosts->sends);
 }

@@ -65,7 +65,8 @@ bool mr_exec_next(mr_worker *w, mr_links *links, uint64_t until, mr_task *out)
 	if (1u << out->in->op & COMMITTING)
 		out->version = mr_instr_target(p, out->in, c.n);
 	else
-		out->version = links->train ? mr_instr_read(p, out->in, c.n) : w->run->weights[out->in->stage].latest;
+		out->version = links->train ? mr_instr_read(p, out->in, c.n)
+					    : mr_run_weights(w->run, out->in->pipe, out->in->stage)->latest;
 	return true;
 }
 

@@ -54,6 +54,10 @@ mr_status mr_exec_settle(mr_worker *w) MR_MUST_USE;
  */
 mr_status mr_exec_run(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit) MR_MUST_USE;
 
+/** Whole steps (ir/plan.h) of workers that share no memory: call @put with each channel that brings sums of gradients,
+ * and how many messages it carries in a step of @run. */
+void mr_exec_each_sum(const mr_run *run, void (*put)(void *arg, const mr_channel *c, double times), void *arg);
+
 /** Sharded weights (ir/plan.h): how often a step of @run fetches @stage for @pipe. */
 uint32_t mr_exec_fetches(const mr_run *run, uint8_t pipe, uint16_t stage);
 

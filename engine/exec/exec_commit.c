@@ -20,6 +20,8 @@ bool mr_exec_asks_norm(const mr_run *run, const mr_stage_weights *b, uint64_t ve
 	step = mr_weights_step_of(b, version);
 	if (step % b->in_step || step / b->in_step % run->norms->every)
 		return false;
+	if (run->facts & MR_COPIES) /* whose records may come from any of them */
+		return (uint32_t)(b - run->weights) % run->n_stages == run->last_trained;
 	return run->norms->global || b == mr_run_weights(run, 0, run->last_trained);
 }
 

@@ -54,6 +54,7 @@ typedef enum mr_feature_fact {
 	MR_SHARES_STAGES = 32, /* several workers have a part in a stage, and any may wait for its versions and sums */
 	MR_OVERWRITES = 64,   /* other workers may overwrite a version once it is published: observers come before */
 	MR_COUNTS_AT_STEPS = 128, /* the ages of gradients are counted with their steps, not with their passes */
+	MR_COPIES = 256, /* workers that share no memory have a copy each of all weights, and each makes all steps */
 } mr_feature_fact;
 
 /* Where a ring that feeds samples stands in lists that are no plan's own. */
@@ -134,6 +135,8 @@ typedef struct mr_feature {
 	mr_status (*choose_homes)(mr_run *run);
 	/** Take (or measure) memory of stage @s, in that of pipe 0's worker. */
 	void (*layout)(mr_run *run, uint16_t s, mr_arena *a);
+	/** The same in @pipe, in that of its worker. */
+	void (*layout_pipe)(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a);
 	/** Add the bytes that the feature has in the memory of @pipe's worker to @out. */
 	void (*memory)(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out);
 	/** Bytes that it has mapped outside the workers' regions. */

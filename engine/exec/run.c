@@ -132,9 +132,11 @@ static mr_status create_stages(mr_run *run)
 		if (mr_plan_need(c->plan, s) == 1 && mr_plan_partial_sums(c->plan, s) == 1 &&
 		    mr_run_steps_inside(c->plan, s))
 			mr_stage_share_grads(run->stage[s]);
-		for (unsigned p = 0; p < (run->diverges ? run->n_pipes : 1u); p++) {
-			MR_TRY(open_weights(run, (uint8_t)p, s));
-			count_here(run, mr_run_weights(run, (uint8_t)p, s), (uint8_t)p, s);
+		for (uint32_t i = 0; i < run->n_copies; i++) {
+			uint8_t p = run->first_of[i];
+
+			MR_TRY(open_weights(run, p, s));
+			count_here(run, mr_run_weights(run, p, s), p, s);
 		}
 	}
 	return MR_OK;
@@ -187,6 +189,8 @@ static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 	if (pipe == 0)
 		MR_EACH_FEATURE(run, f, layout)
 			(*f)->layout(run, s, a);
+	MR_EACH_FEATURE(run, f, layout_pipe)
+		(*f)->layout_pipe(run, pipe, s, a);
 	if (run->hooks.instead.lender)
 		lender = run->hooks.instead.lender(run, pipe, s);
 	mr_links_layout(&run->train, pipe, s, run->stage[s], lender, a);
@@ -295,9 +299,6 @@ static uint32_t count_losses(const mr_run *run)
 static mr_status build(mr_run *run)
 {
 	const mr_run_config *c = &run->c;
-	bool diverges = mr_contract_replicates(&c->plan->contract);
-	size_t n_weights = c->plan->n_stages * (diverges ? c->plan->n_pipes : 1u);
-
 	MR_TRY(mr_run_refuse(c));
 	mr_features_find(run);
 	MR_TRY(mr_eval_plan_create(c->plan, &run->eval_plan));
@@ -309,9 +310,10 @@ static mr_status build(mr_run *run)
 			run->last_trained = s;
 		}
 	run->n_pipes = c->plan->n_pipes;
-	run->diverges = diverges;
+	run->diverges = mr_contract_replicates(&c->plan->contract);
+	MR_TRY(mr_run_choose_copies(run));
 	run->stage = calloc(run->n_stages, sizeof(mr_stage *));
-	run->weights = mr_zeroed(n_weights * sizeof(mr_stage_weights));
+	run->weights = mr_zeroed(mr_run_n_weights(run) * sizeof(mr_stage_weights));
 	run->shard = mr_zeroed((size_t)run->n_stages * run->n_pipes * sizeof(mr_shard));
 	run->worker = mr_zeroed(run->n_workers * sizeof(mr_worker));
 	run->claimed = calloc(c->place->n_memories + 1u, sizeof(*run->claimed));
@@ -414,6 +416,7 @@ void mr_run_destroy(mr_run *run)
 	free(run->claimed);
 	free(run->parkers);
 	free(run->lane_of);
+	free(run->copy_of);
 	free(run->loader_parker);
 	free(run->losses);
 	free(run->part_losses);
@@ -662,7 +665,8 @@ void mr_run_staleness(const mr_run *run, uint16_t s, uint64_t *out)
 	uint64_t bins[MR_STALENESS_BINS];
 
 	memset(out, 0, MR_STALENESS_BINS * sizeof(*out));
-	for (uint32_t i = s; i < mr_run_n_weights(run); i += run->n_stages) {
+	/* copies that do not diverge count the same */
+	for (uint32_t i = s; i < (run->diverges ? mr_run_n_weights(run) : run->n_stages); i += run->n_stages) {
 		mr_weights_staleness(&run->weights[i], bins);
 		for (uint32_t k = 0; k < MR_STALENESS_BINS; k++)
 			out[k] += bins[k];

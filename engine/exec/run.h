@@ -209,7 +209,11 @@ struct mr_run {
 	uint8_t n_pipes;
 	bool diverges;               /* each pipe has weights of its own */
 	mr_stage **stage;            /* [n_stages] owned */
-	mr_stage_weights *weights;   /* [n_stages]; diverging: [n_pipes][n_stages] */
+	uint32_t n_copies;           /* of all weights: one, diverging one a pipe; with MR_COPIES one for each set of
+	                                workers that share memory */
+	uint8_t *copy_of;            /* [n_pipes] the copy that each pipe reads and steps. Owned, with the next one */
+	uint8_t *first_of;           /* [n_copies] the first pipe of each */
+	mr_stage_weights *weights;   /* [n_copies][n_stages] */
 	mr_shard *shard;             /* [n_stages][n_pipes] those of the weights */
 	mr_worker *worker;           /* [n_workers] */
 	/* Of features; NULL: the run does not have it. */
@@ -341,7 +345,7 @@ void mr_run_parkers_of(const mr_run *run, uint16_t stage, mr_parker *parker[UINT
 /* The weights that @stage of @pipe reads and steps; and the pipe's shard of them. */
 static inline mr_stage_weights *mr_run_weights(const mr_run *run, uint8_t pipe, uint16_t stage)
 {
-	return &run->weights[run->diverges ? mr_plan_at(run->c.plan, pipe, stage) : stage];
+	return &run->weights[(size_t)run->copy_of[pipe] * run->n_stages + stage];
 }
 
 static inline uint8_t mr_run_shard(const mr_run *run, uint8_t pipe, uint16_t stage)
@@ -350,9 +354,11 @@ static inline uint8_t mr_run_shard(const mr_run *run, uint8_t pipe, uint16_t sta
 }
 
 /* Is @pipe the first of its part of @stage, and so the one that has the part's memory? With stage replicas several
- * pipes may share a part. */
+ * pipes may share a part, and with whole steps a copy. */
 static inline bool mr_run_leads(const mr_run *run, uint8_t pipe, uint16_t stage)
 {
+	if (run->facts & MR_COPIES)
+		return run->first_of[run->copy_of[pipe]] == pipe;
 	return pipe < mr_plan_partial_sums(run->c.plan, stage);
 }
 
@@ -362,10 +368,10 @@ static inline uint64_t mr_run_version_at(const mr_run *run, uint16_t stage, uint
 	return mr_plan_applied_on(run->c.plan, stage, step * run->c.plan->contract.need);
 }
 
-/* Number of entries of run->weights: one of each stage, or one of each replica of it. */
+/* Number of entries of run->weights: one of each copy of each stage. */
 static inline uint32_t mr_run_n_weights(const mr_run *run)
 {
-	return run->n_stages * (run->diverges ? run->n_pipes : 1u);
+	return run->n_stages * run->n_copies;
 }
 
 static inline uint64_t mr_doing_pack(uint8_t op, uint8_t pipe, uint16_t stage, uint64_t micro)
@@ -407,6 +413,10 @@ void mr_run_spread_states(mr_run *run);
 /** Have two workers memory on the same nodes? And the place of the worker of shard @i of @stage. */
 bool mr_run_together(const mr_place_worker *a, const mr_place_worker *b);
 const mr_place_worker *mr_run_place_of(const mr_run *run, uint32_t i, uint16_t stage);
+
+/** Find the copies of the weights, when features are found. Errors: MR_ERESOURCE; MR_ECONFIG copies are for whole
+ * pipes, and some pipe is on workers that share no memory. */
+mr_status mr_run_choose_copies(mr_run *run) MR_MUST_USE;
 
 /** Give the weights of stages that several workers read, and what features have like them, a copy on each of their
  * nodes. Call it before laying out, when links are chosen. Errors: MR_ERESOURCE. */

@@ -31,7 +31,7 @@ static mr_status choose_of_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 	mr_counter *counter[N_COUNTERS];
 
 	counters_of(b, counter);
-	for (int i = 0; i < N_COUNTERS; i++) {
+	for (int i = 0; i < N_COUNTERS && !(run->facts & MR_COPIES); i++) { /* those who use a copy share memory */
 		if (!counter[i])
 			continue;
 		if (b->norms && counter[i] == &b->norms->known)

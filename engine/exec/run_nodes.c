@@ -1,10 +1,66 @@
-/* run_nodes.c - what a run places on several NUMA nodes: ranges of states, copies of weights, loaders. */
+/* run_nodes.c - what a run has once for each memory: copies of the weights; and what it places on several NUMA nodes:
+ * ranges of states, copies of weights, loaders. */
 #include "exec/run.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "weights/stored_states.h"
+
+/* Do workers @a and @b share memory? */
+static mr_status share_memory(const mr_run *run, uint16_t a, uint16_t b, bool *out)
+{
+	mr_edge e = {.kind = MR_EDGE_GRADIENTS, .from = a, .to = b};
+	const mr_link_kind *kind;
+
+	*out = true;
+	if (a == b)
+		return MR_OK;
+	MR_TRY(mr_link_kind_of(run->c.links, &e, &kind));
+	*out = mr_link_kind_shares(kind);
+	return MR_OK;
+}
+
+/* Give @pipe the first copy whose workers share memory with its own, or a new one. */
+static mr_status find_copy(mr_run *run, uint8_t pipe)
+{
+	const mr_plan *p = run->c.plan;
+	uint16_t w = mr_plan_worker(p, pipe, 0);
+	uint32_t i = 0;
+	bool same;
+
+	for (uint16_t s = 1; s < p->n_stages; s++) {
+		MR_TRY(share_memory(run, w, mr_plan_worker(p, pipe, s), &same));
+		if (!same)
+			return mr_fail(MR_ECONFIG,
+				       "pipe %u is on workers %u and %u, which share no memory: whole steps need each "
+				       "pipe on one rank",
+				       pipe, w, mr_plan_worker(p, pipe, s));
+	}
+	for (same = false; i < run->n_copies && !same; i += !same)
+		MR_TRY(share_memory(run, mr_plan_worker(p, run->first_of[i], 0), w, &same));
+	if (i == run->n_copies)
+		run->first_of[run->n_copies++] = pipe;
+	run->copy_of[pipe] = (uint8_t)i;
+	return MR_OK;
+}
+
+mr_status mr_run_choose_copies(mr_run *run)
+{
+	run->copy_of = calloc(2u * run->n_pipes, sizeof(*run->copy_of));
+	if (!run->copy_of)
+		return mr_fail(MR_ERESOURCE, "no memory for %u pipes", run->n_pipes);
+	run->first_of = run->copy_of + run->n_pipes;
+	if (run->facts & MR_COPIES) {
+		for (unsigned p = 0; p < run->n_pipes; p++)
+			MR_TRY(find_copy(run, (uint8_t)p));
+		return MR_OK;
+	}
+	run->n_copies = run->diverges ? run->n_pipes : 1;
+	for (uint32_t i = 0; i < run->n_copies; i++)
+		run->copy_of[i] = run->first_of[i] = (uint8_t)i;
+	return MR_OK;
+}
 
 /* Is @w on one node, and the region of @owner on another one? A region that had no room there stays where it is. */
 static bool elsewhere(const mr_place_worker *w, const mr_worker *owner)
@@ -33,10 +89,9 @@ static void spread(mr_run *run, uint8_t pipe, uint16_t s)
 
 void mr_run_spread_states(mr_run *run)
 {
-	for (unsigned p = 1; run->facts & MR_SHARES_STAGES && p < run->n_pipes; p++)
-		for (uint16_t s = 0; s < run->n_stages; s++)
-			if (mr_run_leads(run, (uint8_t)p, s))
-				spread(run, (uint8_t)p, s);
+	for (uint16_t s = 0; run->facts & MR_SHARES_STAGES && s < run->n_stages; s++)
+		for (uint32_t p = 1; p < run->weights[s].n_shards; p++)
+			spread(run, (uint8_t)p, s);
 }
 
 bool mr_run_together(const mr_place_worker *a, const mr_place_worker *b)

@@ -316,6 +316,16 @@ void mr_region_unmap(mr_region *r)
 	*r = (mr_region){0};
 }
 
+void mr_memory_release(const void *data, uint64_t bytes)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)data, end = begin + bytes;
+
+	begin = (begin + page - 1) / page * page;
+	end = end / page * page;
+	if (begin < end)
+		(void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
 /* A "Name:  123 kB" line of /proc/self/status, in bytes. */
 static uint64_t status_bytes(const char *name)
 {

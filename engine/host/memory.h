@@ -89,6 +89,9 @@ const char *mr_region_look_text(const mr_region *r, const mr_region_look *l, con
 /** Unmap and zero *@r; a zeroed *@r is fine. */
 void mr_region_unmap(mr_region *r);
 
+/** Whole pages of the @bytes bytes at @data take no memory any more, and are zeros when they are touched again. */
+void mr_memory_release(const void *data, uint64_t bytes);
+
 /** Peak resident bytes of this process (VmHWM); 0 if /proc does not have it. */
 uint64_t mr_memory_peak_bytes(void);
 

@@ -8,6 +8,7 @@
  *	FORWARD    a buffer   the activation                     stage s - 1                stage s
  *	BACKWARD   a buffer   the gradient of stage s's output   stage s + 1                stage s
  *	GRADIENTS  a commit   a shard's sum, in a range          each shard of a stage      the range's owner
+ *	                      or a stage's, of whole steps       the pipe that steps        each other copy (exec/run.h)
  *	WEIGHTS    a version  the range that its owner stepped   the range's owner          each shard
  *	EVENT      a count    none                               the worker that raises it  one that waits for it
  *	MEETING    a meeting  what a share shows                 a share of a worker        the others (exec/shares.h)
@@ -106,6 +107,9 @@ struct mr_channel {
 	const uint8_t *from;  /* [n] in the producer's memory; NULL where bytes is 0 */
 	uint8_t *to;          /* [n] in the consumer's memory; likewise */
 	mr_parker *consumer;  /* NULL: it never sleeps */
+	mr_parker *const *beside; /* [n_beside] of workers that share memory with it and poll in its place, one at a
+	                             time. Borrowed */
+	uint32_t n_beside;
 	uint64_t n_posted;    /* messages since the reset; the producer's */
 	uint64_t n_polled;    /* the consumer's */
 };
@@ -155,6 +159,24 @@ static inline bool mr_channel_poll(mr_channel *c, uint64_t *number)
 
 /** Consumer of a channel that is armed on demand: let one message come, unless it may already. */
 void mr_channel_arm(mr_channel *c);
+
+/* For kinds: wake who waits for messages of @c. */
+static inline void mr_channel_wake(const mr_channel *c)
+{
+	mr_parker_wake(c->consumer);
+	for (uint32_t i = 0; i < c->n_beside; i++)
+		mr_parker_wake(c->beside[i]);
+}
+
+/* For kinds: is @consumer, or a worker beside it, asleep or about to be? */
+static inline bool mr_channel_sleeps(const mr_channel *c, const mr_parker *consumer)
+{
+	bool asleep = consumer && atomic_load(&consumer->asleep);
+
+	for (uint32_t i = 0; i < c->n_beside && !asleep; i++)
+		asleep = atomic_load(&c->beside[i]->asleep);
+	return asleep;
+}
 
 /** Open @c, whose members except state and counters are set. Errors: as the kind's. */
 mr_status mr_channel_open(mr_channel *c) MR_MUST_USE;

@@ -183,7 +183,7 @@ static void deliver(link_state *s, message *m)
 	}
 	m->arrived_ns = mr_mpi_now();
 	atomic_store_explicit(&m->arrived, true, memory_order_seq_cst); /* before the look at the sleeper: pause.h */
-	mr_parker_wake(s->c->consumer);
+	mr_channel_wake(s->c);
 }
 
 /* With the lock: message @at of @s is held back. It came after the last look, and after it was sent: a wire does not
@@ -253,7 +253,7 @@ bool mr_mpi_is_busy(void)
 	for (size_t i = 0; i < n_opened && !busy; i++) {
 		mr_parker *p = opened[i] ? atomic_load(&opened[i]->sleeper) : NULL;
 
-		busy = p && atomic_load(&p->asleep);
+		busy = p && mr_channel_sleeps(opened[i]->c, p);
 	}
 	return busy;
 }
@@ -342,7 +342,7 @@ static bool poll_next(mr_channel *c, uint64_t *number)
 		return false;
 	if (take_any(c, s, number))
 		return true;
-	if (c->consumer && atomic_load(&c->consumer->asleep)) {
+	if (mr_channel_sleeps(c, c->consumer)) {
 		atomic_store(&s->sleeper, c->consumer);
 		mr_parker_wake(&mr_mpi.napper);
 	}

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/size.h"
 #include "weights/carried.h"
@@ -366,17 +364,6 @@ mr_status mr_rank_state_check(const mr_run *run, const mr_state *state)
 	return MR_OK;
 }
 
-/* Whole pages: the rest is of other tensors, too. */
-static void release(const void *data, size_t bytes)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)data, end = begin + bytes;
-
-	begin = (begin + page - 1) / page * page;
-	end = end / page * page;
-	if (begin < end)
-		(void)madvise((void *)begin, end - begin, MADV_DONTNEED);
-}
-
 mr_status mr_rank_state_give(mr_run *run, const mr_saved_tensor *t)
 {
 	stretch part[UINT8_MAX + 1];
@@ -387,9 +374,9 @@ mr_status mr_rank_state_give(mr_run *run, const mr_saved_tensor *t)
 	s = n ? sharded_stage(run, t) : run->n_stages;
 	for (uint32_t i = 0; i < n; i++)
 		if (part[i].rank && (s == run->n_stages || !keeps(run, s, &part[i], 0)))
-			release((const uint8_t *)t->data + part[i].at, part[i].bytes);
+			mr_memory_release((const uint8_t *)t->data + part[i].at, part[i].bytes);
 	if (!n && region_of(run, t->data) < run->n_workers && !wants(run, 0, t))
-		release(t->data, t->bytes);
+		mr_memory_release(t->data, t->bytes);
 	return MR_OK;
 }
 

@@ -102,6 +102,11 @@ static void add_replicas(count *x, const mr_replicas *g)
 		}
 }
 
+static void add_sum(void *arg, const mr_channel *c, double times)
+{
+	add(arg, c, times);
+}
+
 static void add_tied(count *x, const mr_stage_weights *b)
 {
 	const mr_tied_links *t = b->tied ? b->tied->links : NULL;
@@ -177,6 +182,7 @@ static void add_run(count *x)
 {
 	const mr_run *run = x->run;
 
+	mr_exec_each_sum(run, add_sum, x);
 	for (uint16_t s = 0; s < run->n_stages; s++) {
 		for (unsigned p = 0; p < run->n_pipes; p++)
 			add_boundaries(x, (uint8_t)p, s);

@@ -118,6 +118,15 @@ static double weights_for(const mr_messages *m, const mr_instr *in, uint16_t w)
 	return in->stage == 0 && part[stages - 1] ? b->tied : 0;
 }
 
+/* The same with whole steps, within a stage: the sum of the gradients, of a step or in a ring so far. */
+static double whole_bytes_of(const mr_messages *m, uint32_t from, uint32_t to)
+{
+	const mr_instr *a = m->g->at[from].in, *b = m->g->at[to].in;
+	bool sums = a->op == MR_OP_B && b->op == MR_OP_B && mr_unroll_micro(m->g, to) % m->g->plan->contract.need;
+
+	return a->stage == b->stage && (a->op == MR_OP_U || sums) ? m->hosts->sends[a->stage].gradients : 0;
+}
+
 /* The bytes that instruction @to needs of @from. */
 static double bytes_of(const mr_messages *m, uint32_t from, uint32_t to, message_kind *kind)
 {
@@ -126,6 +135,11 @@ static double bytes_of(const mr_messages *m, uint32_t from, uint32_t to, message
 	double bytes = 0;
 
 	*kind = RANGE;
+	if (m->g->plan->contract.whole_steps) {
+		bytes = whole_bytes_of(m, from, to);
+		*kind = bytes > 0 ? RANGE : EVENT;
+		return bytes;
+	}
 	switch (b->op) {
 	case MR_OP_F:
 		if (a->op == MR_OP_F && a->stage + 1 == b->stage) {
@@ -280,6 +294,8 @@ static bool sends_large(const mr_hosts *h, const mr_plan *plan)
 		most = fmax(fmax(most, b->tied), fmax(b->forward, b->backward));
 		if (mr_plan_partial_sums(plan, s) > 1)
 			most = fmax(most, fmax(b->gradients, b->weights));
+		if (plan->contract.whole_steps)
+			most = fmax(most, b->gradients);
 	}
 	return most >= MR_MESSAGE_LARGE;
 }
@@ -379,6 +395,7 @@ double mr_message_arrival(mr_messages *m, uint32_t from, uint32_t to, double now
 {
 	const mr_unroll *g = m->g;
 	message_kind kind;
+	uint16_t w;
 	double bytes;
 
 	if (to >= g->n_nodes)
@@ -386,7 +403,10 @@ double mr_message_arrival(mr_messages *m, uint32_t from, uint32_t to, double now
 	if (from >= g->n_nodes)
 		return m->join[(size_t)(from - g->n_nodes) * g->plan->n_workers + g->at[to].worker];
 	bytes = bytes_of(m, from, to, &kind);
-	return send_once(m, from, g->at[to].worker, bytes, kind, now);
+	w = g->at[to].worker;
+	if (g->plan->contract.whole_steps) /* workers of a rank have one copy, to which it comes */
+		w = first_of(m, m->hosts->rank[w], ANY);
+	return send_once(m, from, w, bytes, kind, now);
 }
 
 void mr_messages_move(mr_messages *m, uint32_t by)

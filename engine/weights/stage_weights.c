@@ -488,6 +488,17 @@ void mr_weights_committed(mr_stage_weights *b)
 	b->unchanged = false;
 }
 
+void mr_weights_take_over(mr_stage_weights *to, const mr_stage_weights *from)
+{
+	memcpy(to->shard[0].version, from->shard[0].version, mr_weights_stride(from) * from->cap);
+	for (uint32_t i = 0; i < from->optim.ops->n_states && mr_states_bytes(from); i++)
+		memcpy(to->state[i], from->state[i], mr_states_bytes(from));
+	if (from->factors)
+		memcpy(to->factors, from->factors, mr_weights_factor_bytes(from));
+	if (from->rest)
+		memcpy(to->rest, from->rest, mr_stage_size(from->stage)->rest_bytes);
+}
+
 void mr_weights_spread(mr_stage_weights *b)
 {
 	for (uint32_t i = 1; i < b->n_shards; i++)

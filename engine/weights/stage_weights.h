@@ -313,6 +313,10 @@ mr_status mr_weights_step_part(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, d
  * share no memory. */
 void mr_weights_copy(mr_stage_weights *b, uint8_t pipe, size_t from, size_t to);
 
+/** Copy all versions of @from, and what its steps go on from, to @to: weights of the same stage with one shard each, at
+ * the same version. While no worker runs. */
+void mr_weights_take_over(mr_stage_weights *to, const mr_stage_weights *from);
+
 /** Copy all versions of shard 0's copy to all others, after weights were restored. While no worker runs. */
 void mr_weights_spread(mr_stage_weights *b);
 

@@ -119,6 +119,51 @@ for i in $(seq 20); do
 		--set "precision=\"$precision\"" --set "optimizer.name=\"$optimizer\"" --set "train.seed=$i" \
 		--set train.eval_every=$((1 + i % 3)) --set checkpoint.every=$((1 + i % 2))
 done
+# Workers that step whole models, on any ranks: steps come in cycles, between which a run stops.
+for i in $(seq 30); do
+	want=$((want + 1))
+	one_of f32 bf16 bf16_pure
+	precision=$it
+	one_of sgd adamw muon lion $([ "$precision" = bf16_pure ] || echo soap) \
+		$([ "$precision" != f32 ] || echo nt_asgd)
+	optimizer=$it
+	one_of mlp gpt
+	conf=$it.cfg
+	one_of 0 0 0.3
+	clip=$it
+	one_of 1 2 3
+	norms=$it
+	if [ $((i % 2)) = 0 ]; then # workers, times, gradients of a cycle
+		one_of "2 [] 2" "3 [] 3" "4 [] 4" "2 [1,3] 4" "3 [1,2,4] 7" "4 [2,1,2,4] 9" "5 [] 5"
+		workers=${it%% *} cycle=${it##* } times=${it#* }
+		set -- --set 'system.name="asgd"' --set train.microbatches=1 --set "system.times=${times% *}"
+		one_of true false
+		set -- "$@" --set "system.rescaled=$it"
+		one_of shared own
+		[ $conf = gpt.cfg ] || set -- "$@" --set "system.data=\"$it\"" # a text has no parts
+	else
+		one_of "2 2" "2 4" "3 3" "4 4" "4 8" "5 5"
+		workers=${it% *} cycle=1
+		set -- --set 'system.name="cyclic"' --set train.microbatches=${it#* } \
+			--set train.batch=$((2 * ${it#* }))
+		one_of v1 v2
+		set -- "$@" --set "system.rule=\"$it\""
+	fi
+	[ "$optimizer" != nt_asgd ] || set -- "$@" --set optimizer.wait=1 --set optimizer.lr=0.3
+	[ "$optimizer$((i % 4))" != adamw0 ] || set -- "$@" --set 'optimizer.state="int8"'
+	one_of 2 3 4
+	ranks=$((it < workers ? it : workers))
+	map=
+	for worker in $(seq $workers); do # each rank has one
+		random $ranks
+		map="$map $([ $worker -le $ranks ] && echo $((worker - 1)) || echo $drawn)"
+	done
+	one_of 1 2 3
+	same $ranks "$conf" --set machine.workers=$workers --set "machine.ranks=\"${map# }\"" "$@" \
+		--set "precision=\"$precision\"" --set "optimizer.name=\"$optimizer\"" --set "train.seed=$i" \
+		--set "train.clip=$clip" --set "train.norm_every=$norms" --set train.steps=$((6 * cycle)) \
+		--set train.eval_every=$((it * cycle)) --set checkpoint.every=$(((1 + i % 3) * cycle))
+done
 # Shares of workers, on any ranks.
 for i in $(seq 30); do
 	want=$((want + 1))

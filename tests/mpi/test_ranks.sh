@@ -89,6 +89,27 @@ for option in 'gradients="summed"' 'gradients="released"' 'parameters="sharded"'
 	same 3 mlp.cfg --set machine.workers=3 --set 'system.name="data_parallel"' --set train.microbatches=2 \
 		--set "system.$option" --set train.batch=12 --set system.chunks=3
 done
+# Workers that step whole models, each rank with a copy: one a rank, and several on ranks in any order.
+asgd='--set system.name="asgd" --set train.microbatches=1 --set train.steps=12 --set checkpoint.every=4'
+# shellcheck disable=SC2086
+same 2 mlp.cfg --set $two $asgd --set train.eval_every=6 --set train.clip=0.5
+# shellcheck disable=SC2086
+same 3 mlp.cfg --set machine.workers=4 $asgd --set train.eval_every=4 --set 'machine.ranks="1 0 2 1"' \
+	--set 'precision="bf16_pure"'
+# shellcheck disable=SC2086
+same 2 mlp.cfg --set machine.workers=3 $asgd --set train.eval_every=7 --set 'system.times=[1,2,4]' \
+	--set 'machine.ranks="1 0 1"' --set train.steps=21 --set checkpoint.every=7 --set 'system.data="own"' \
+	--set system.rescaled=true
+same 2 gpt.cfg --set machine.workers=4 --set 'system.name="cyclic"' --set 'machine.ranks="1 0 1 0"' --set train.clip=0.5
+same 4 mlp.cfg --set machine.workers=4 --set 'system.name="cyclic"' --set 'system.rule="v2"' \
+	--set train.microbatches=8 --set 'precision="bf16"'
+# shellcheck disable=SC2086
+same 2 gpt.cfg --set machine.workers=2 --set machine.shares=2 --set 'machine.ranks="0 1 1 0"' \
+	--set 'system.name="cyclic"' --set train.norm_every=0
+over 2 train gpt.cfg --set machine.workers=2 --set machine.shares=2 --set 'machine.ranks="0 1 1 0"' \
+	--set 'system.name="cyclic"' --set 'run.dir="norms"'
+got=$?
+refused 3 "set train.clip = 0 and train.norm_every = 0"
 # Shares of workers: one a rank, of both workers on each of two ranks, norms that are added up by rank 0, by positions,
 # and two of four on a rank.
 shares='--set machine.workers=2 --set machine.shares=2'
@@ -165,6 +186,9 @@ counted gpt.cfg $shares --set "$apart" --set machine.sequence_parallel=true --se
 counted mlp.cfg --set 'system.name="zb_h1"'
 counted mlp.cfg --set 'system.name="zb_h1"' --set 'system.optimizer="validated"' --set train.clip=1e6
 counted mlp.cfg --set 'system.name="chimera"'
+# shellcheck disable=SC2086
+counted mlp.cfg $asgd
+counted mlp.cfg --set 'system.name="cyclic"' --set train.microbatches=4
 counted gpt.cfg --set 'system.name="data_parallel"' --set model.tied=true
 counted mlp.cfg --set 'system.name="data_parallel"' --set 'model.norm="batch"'
 counted mlp.cfg --set 'system.name="local_sgd"' --set system.every=2 --set 'system.placement="rotated"'
@@ -208,12 +232,15 @@ if ! grep -q '^MILLRACE_SANITIZE:STRING=.' "$build/CMakeCache.txt"; then
 fi
 
 # A run goes on over ranks from what one process saved, and the other way.
-for system in 1f1b pipedream data_parallel shares hsdp; do
+for system in 1f1b pipedream data_parallel shares hsdp asgd cyclic; do
 	rm -rf whole parts
 	# shellcheck disable=SC2086
 	set -- mlp.cfg --set $two --set "system.name=\"$system\"" $([ $system != data_parallel ] || echo "$wide")
 	# shellcheck disable=SC2086
 	[ $system != hsdp ] || set -- mlp.cfg $sharded $groups
+	# shellcheck disable=SC2086 # the state comes to both from where the first worker is not
+	[ $system != asgd ] ||
+		set -- "$@" --set train.microbatches=1 --set train.eval_every=2 --set 'machine.ranks="1 0"'
 	# shellcheck disable=SC2086
 	[ $system != shares ] || set -- gpt.cfg $shares --set "$apart" --set 'system.name="pipedream"'
 	"$build/millrace" train "$@" --set 'run.dir="whole"' >out 2>&1 || complain "$system, whole: exit $?"
@@ -287,7 +314,7 @@ over 2 probe-links -o links.csv || complain "probe-links again: exit $?"
 "$build/millrace" probe-links >out 2>&1
 got=$?
 refused 2 "links are between processes"
-for system in 1f1b gpipe zb_h1 interleaved data_parallel chimera; do
+for system in 1f1b gpipe zb_h1 interleaved data_parallel chimera cyclic; do
 	set -- mlp.cfg --set $two --set train.microbatches=4 --set "system.name=\"$system\""
 	"$build/millrace" plan "$@" --costs links.csv >out 2>&1 || complain "plan of $system over links: exit $?"
 	planned=$(sed -n 's/.*a step sends \(.*\) KiB between ranks;.*/\1/p' out)
@@ -434,5 +461,5 @@ printf 'mount --bind other.txt prose.txt && exec "$@"\n' >elsewhere
 	differs "the data (their fingerprint) differs: " unshare -m sh elsewhere --
 rm -rf runs
 
-[ $n_same -eq 53 ] || failed=1
+[ $n_same -eq 59 ] || failed=1
 exit $failed

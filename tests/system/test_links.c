@@ -337,6 +337,34 @@ static void seen(void)
 		CU_ASSERT_TRUE(check(MLP " model.norm=batch train.batch=24", systems[i], 4));
 }
 
+#define ASGD "system.name=asgd train.batch=4 train.microbatches=1"
+#define CYCLIC "system.name=cyclic train.batch=12 train.microbatches=12"
+
+/* Copies of all weights, each of which makes all steps: a sum that is overwritten too early is torn, and one that is
+ * stepped twice, left out or in another order gives other bits. */
+static void copies(void)
+{
+	static const struct {
+		const char *system;
+		unsigned fewest, most; /* workers */
+	} cases[] = {
+		{ASGD, 2, 4},
+		{ASGD " system.times=[1,2,4]", 3, 3},
+		{ASGD " system.times=[2,3,7,1] train.clip=0.05 optimizer.name=adamw optimizer.lr=0.01", 4, 4},
+		{ASGD " system.times=[9,1] system.rescaled=true optimizer.name=momentum", 2, 2},
+		{ASGD " system.data=own system.rescaled=true precision=bf16", 2, 4},
+		{ASGD " precision=bf16_pure optimizer.name=muon optimizer.lr=0.01", 2, 4},
+		{CYCLIC, 2, 4},
+		{CYCLIC " system.rule=v2 optimizer.name=adamw", 2, 4},
+		{CYCLIC " train.clip=0.05 precision=bf16 optimizer.name=soap optimizer.frequency=2", 2, 4},
+		{"system.name=cyclic system.rule=v2 train.batch=4 train.microbatches=4 precision=bf16_pure", 4, 4},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (unsigned d = cases[i].most; d >= cases[i].fewest; d--)
+			CU_ASSERT_TRUE(check(MLP, cases[i].system, d));
+}
+
 /* What shares memory whatever its edges are is refused, and nothing is left behind. */
 static void refused(void)
 {
@@ -347,8 +375,6 @@ static void refused(void)
 		 "a worker that steals a weight gradient reads in place"},
 		{"system.name=data_parallel system.gradients=joint train.microbatches=8",
 		 "joint gradients are computed from the activations that all replicas keep"},
-		{"system.name=asgd train.microbatches=1", "each worker steps whole stages in place"},
-		{"system.name=cyclic train.microbatches=4", "each worker steps whole stages in place"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -395,6 +421,7 @@ void mr_suite_links(void)
 	MR_TEST(tied);
 	MR_TEST(averaged);
 	MR_TEST(seen);
+	MR_TEST(copies);
 	MR_TEST(refused);
 	MR_TEST(carried);
 }

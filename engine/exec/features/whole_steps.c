@@ -3,7 +3,7 @@
  *
  * The stage has one shard, which all workers use: they read its weights, and one after the other they step it. What is
  * counted of reads and ages is counted by the worker of the step, in the order of the steps, so that no two write at
- * once and every run counts alike.
+ * once and every run counts alike. Workers that share no memory have a copy of it each: whole_links.h.
  *
  * Thread: the worker that makes version v writes what belongs to the shard, after it has seen that v - 1 is published;
  * publishing v hands it on. Sums belong to the pipes' workers.
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "data/own_part.h"
-#include "exec/exec_internal.h"
+#include "exec/features/whole_links.h"
 #include "weights/carried.h"
 
 struct mr_whole_steps {
@@ -20,6 +20,7 @@ struct mr_whole_steps {
 	uint8_t **sums; /* [n_stages][n_pipes]; in a ring all add to the shard's */
 	uint32_t *place;   /* [n_micro] of each micro-batch among its pipe's in an iteration */
 	uint32_t *of_pipe; /* [n_pipes] how many those are */
+	mr_whole_links *links; /* NULL: all share memory */
 };
 
 static bool in_ring(const mr_run *run)
@@ -32,10 +33,11 @@ static uint8_t **sum_of(const mr_run *run, uint8_t pipe, uint16_t s)
 	return &run->whole_steps->sums[(size_t)s * run->n_pipes + pipe];
 }
 
-/* F waits for the version that it reads, U for the one before its own, and B for that where it begins a sum of all. */
+/* F waits for the version that it reads, U for the one before its own, and so does B where all add to one sum. */
 static mr_wait_cause ready(mr_worker *w, const mr_task *t)
 {
-	mr_stage_weights *b = &w->run->weights[t->in->stage];
+	mr_stage_weights *b = mr_run_weights(w->run, t->in->pipe, t->in->stage);
+	const mr_whole_links *links = w->run->whole_steps->links;
 	const mr_contract *c = &t->links->plan->contract;
 	uint64_t version = t->version;
 
@@ -43,9 +45,33 @@ static mr_wait_cause ready(mr_worker *w, const mr_task *t)
 		return MR_WAIT_NONE;
 	if (t->in->op == MR_OP_U)
 		version--;
-	if (t->in->op == MR_OP_B && c->ring && t->micro % c->need == 0)
+	if (t->in->op == MR_OP_B && c->ring) {
 		version = t->micro / c->need;
+		if (links && !mr_whole_links_has_sum(w->run, links, t))
+			return MR_WAIT_UPSTREAM;
+	}
 	return mr_counter_reached(&b->published, w->id, (uint32_t)version) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
+}
+
+static void passed(mr_worker *w, const mr_task *t)
+{
+	if (w->run->whole_steps->links && in_ring(w->run) && t->links->train && t->in->op == MR_OP_B)
+		mr_whole_links_pass_sum(w->run, w->run->whole_steps->links, t);
+}
+
+static bool help(mr_worker *w, mr_links *links, mr_wait_cause cause, uint64_t since, mr_status *status)
+{
+	const mr_whole_links *l = w->run->whole_steps->links;
+
+	(void)links;
+	return l && mr_whole_links_help(w, l, cause, since, status);
+}
+
+static mr_status leave(mr_worker *w, const mr_links *links)
+{
+	const mr_whole_links *l = w->run->whole_steps->links;
+
+	return l && links->train ? mr_whole_links_leave(w, l, w->train.step) : MR_OK;
 }
 
 static mr_status pass(mr_worker *w, const mr_task *t, const mr_slot *slot, mr_stage_io *io)
@@ -76,9 +102,14 @@ static uint64_t read_of(const mr_run *run, uint16_t s, uint64_t m)
 
 static mr_status complete(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 {
+	const mr_whole_links *links = w->run->whole_steps->links;
 	uint64_t need = w->run->c.plan->contract.need, end = t->version * need;
 
-	b->summed = in_ring(w->run) ? b->shard[0].grads : *sum_of(w->run, t->in->pipe, t->in->stage);
+	b->summed = links ? mr_whole_links_sum(w->run, links, t) : NULL;
+	if (!b->summed)
+		b->summed = in_ring(w->run) ? b->shard[0].grads : *sum_of(w->run, t->in->pipe, t->in->stage);
+	if (links && !in_ring(w->run))
+		mr_whole_links_send(w->run, links, t);
 	for (uint64_t m = end - need; m < end; m++) {
 		uint64_t read = read_of(w->run, t->in->stage, m), age = b->latest - read;
 
@@ -86,6 +117,26 @@ static mr_status complete(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 		mr_version_count_read(&b->version_count, read);
 	}
 	return MR_OK;
+}
+
+static mr_status stepped(mr_worker *w, const mr_task *t, mr_stage_weights *b)
+{
+	(void)b;
+	if (w->run->whole_steps->links && in_ring(w->run))
+		mr_whole_links_send(w->run, w->run->whole_steps->links, t);
+	return MR_OK;
+}
+
+/* All copies of a process make the step: the first one has its record. */
+static bool completes(mr_run *run, const mr_stage_weights *b, uint64_t step, double *norm)
+{
+	uint32_t first = 0;
+
+	(void)step;
+	(void)norm;
+	while (!run->weights[first].n_here)
+		first += run->n_stages;
+	return (uint32_t)(b - run->weights) / run->n_stages * run->n_stages == first;
 }
 
 /* By the pipe's own numbers, where its data are its own. */
@@ -100,6 +151,12 @@ static void make_sample(const mr_run *run, uint8_t pipe, uint64_t micro, int64_t
 		mr_own_part_train(d, pipe, p->n_pipes, own * (uint64_t)run->c.samples + (uint64_t)i, input, target);
 	else
 		d->ops->train(d, micro * (uint64_t)run->c.samples + (uint64_t)i, input, target);
+}
+
+void mr_exec_each_sum(const mr_run *run, void (*put)(void *arg, const mr_channel *c, double times), void *arg)
+{
+	if (run->whole_steps && run->whole_steps->links)
+		mr_whole_links_each(run, run->whole_steps->links, put, arg);
 }
 
 /* --- the feature --- */
@@ -164,8 +221,15 @@ static mr_status create(mr_run *run)
 	}
 	if (ok)
 		read_lists(p, x, pipe_of);
+	/* F of counts that are ahead of a step; copies may be as much ahead of the one that has its record */
+	run->n_losses = p->contract.need * (2 * p->contract.max_staleness + 2);
+	if (ok && run->n_copies > 1) {
+		mr_status st = mr_whole_links_create(run, pipe_of, &x->links);
+
+		free(pipe_of);
+		return st;
+	}
 	free(pipe_of);
-	run->n_losses = p->contract.need * (p->contract.max_staleness + 2); /* F of counts that are ahead of a step */
 	return ok ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the steps of %u pipes", p->n_pipes);
 }
 
@@ -173,6 +237,7 @@ static void destroy(mr_run *run)
 {
 	if (!run->whole_steps)
 		return;
+	mr_whole_links_destroy(run, run->whole_steps->links);
 	free(run->whole_steps->read);
 	free(run->whole_steps->rates);
 	free(run->whole_steps->sums);
@@ -196,48 +261,109 @@ static mr_status choose(mr_run *run)
 
 	for (uint16_t s = 0; s < run->n_stages; s++)
 		most = mr_weights_sum_bytes(&run->weights[s]) > most ? mr_weights_sum_bytes(&run->weights[s]) : most;
-	for (uint16_t s = 0; in_ring(run) && s < run->n_stages; s++)
-		run->weights[s].grad_room = most;
-	return MR_OK;
+	for (uint32_t i = 0; in_ring(run) && i < mr_run_n_weights(run); i++)
+		run->weights[i].grad_room = most;
+	if (!run->whole_steps->links)
+		return MR_OK;
+	if (run->c.shares && run->norms)
+		return mr_fail(MR_ECONFIG,
+			       "workers of several ranks make each other's whole steps when they come, each share at a "
+			       "place of its own, and a norm would make the shares of a worker wait for each other "
+			       "there: set train.clip = 0 and train.norm_every = 0, or leave machine.shares out");
+	run->remote = true;
+	return mr_whole_links_choose(run, run->whole_steps->links);
 }
 
-/* The first pipe has the shard's own. */
-static void layout(mr_run *run, uint16_t s, mr_arena *a)
+static mr_status open_links(mr_run *run)
 {
-	const mr_stage_weights *b = &run->weights[s];
+	const mr_whole_steps *x = run->whole_steps;
 
-	if (in_ring(run))
-		return;
-	*sum_of(run, 0, s) = b->shard[0].grads;
-	for (unsigned p = 1; p < run->n_pipes; p++)
-		*sum_of(run, (uint8_t)p, s) = mr_arena_take(a, mr_weights_sum_bytes(b), MR_CACHE_LINE);
+	return x->links ? mr_whole_links_open(run, x->links, x->sums) : MR_OK;
+}
+
+static void reset_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
+{
+	uint32_t copy = (uint32_t)(b - run->weights) / run->n_stages;
+
+	if (run->whole_steps->links)
+		mr_whole_links_reset(run, run->whole_steps->links, copy, s, b->latest);
+}
+
+/* The first pipe of a copy has the shard's own. */
+static void layout_pipe(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
+{
+	const mr_stage_weights *b = mr_run_weights(run, pipe, s);
+
+	if (!in_ring(run))
+		*sum_of(run, pipe, s) = mr_run_leads(run, pipe, s)
+						? b->shard[0].grads
+						: mr_arena_take(a, mr_weights_sum_bytes(b), MR_CACHE_LINE);
+}
+
+/* Bytes of links, of a pipe in this process. */
+static uint64_t bytes_of(const mr_run *run, uint8_t pipe, uint16_t s)
+{
+	const mr_whole_links *l = run->whole_steps->links;
+
+	if (!l || !mr_run_is_here(&run->c, mr_plan_worker(run->c.plan, pipe, s)))
+		return 0;
+	return mr_whole_links_bytes(run, l, pipe, s);
 }
 
 static void memory(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
 {
-	if (pipe == 0 && !in_ring(run))
-		out->grads += (run->n_pipes - 1) * mr_weights_sum_bytes(&run->weights[s]);
+	if (!mr_run_leads(run, pipe, s) && !in_ring(run))
+		out->grads += mr_weights_sum_bytes(mr_run_weights(run, pipe, s));
+	out->scratch += bytes_of(run, pipe, s);
+}
+
+static uint64_t mapped(const mr_run *run)
+{
+	uint64_t sum = 0;
+
+	for (unsigned p = 0; p < run->n_pipes; p++)
+		for (uint16_t s = 0; s < run->n_stages; s++)
+			sum += bytes_of(run, (uint8_t)p, s);
+	return sum;
 }
 
 static void warm_up(const mr_run *run, uint8_t pipe, uint16_t s, mr_stage_io *io)
 {
-	io->grads = in_ring(run) ? run->weights[pipe].shard[0].grads : *sum_of(run, pipe, s);
+	io->grads = in_ring(run) ? mr_run_weights(run, pipe, pipe)->shard[0].grads : *sum_of(run, pipe, s);
+}
+
+/* What was restored into the first copy, which takes no more memory where it is another process's. */
+static void spread(mr_run *run)
+{
+	const mr_region *first = &run->worker[mr_plan_worker(run->c.plan, 0, 0)].region;
+
+	for (uint32_t i = run->n_stages; i < mr_run_n_weights(run); i++)
+		if (run->weights[i].n_here)
+			mr_weights_take_over(&run->weights[i], &run->weights[i % run->n_stages]);
+	if (run->n_copies > 1 && !run->weights[0].n_here)
+		mr_memory_release(first->base, first->bytes);
 }
 
 const mr_feature mr_feature_whole_steps = {
-	.facts = MR_SHARES_STAGES | MR_OVERWRITES | MR_COUNTS_AT_STEPS,
-	.instead = {.make_sample = make_sample},
-	.shares = "each worker steps whole stages in place, and the others read them there",
+	.facts = MR_SHARES_STAGES | MR_OVERWRITES | MR_COUNTS_AT_STEPS | MR_COPIES,
+	.instead = {.make_sample = make_sample, .completes = completes, .help = help},
 	.refuse = refuse,
 	.create = create,
 	.destroy = destroy,
 	.open = open_stage,
 	.choose = choose,
-	.layout = layout,
+	.open_links = open_links,
+	.layout_pipe = layout_pipe,
 	.memory = memory,
+	.mapped = mapped,
 	.warm_up = warm_up,
+	.reset_stage = reset_stage,
+	.spread = spread,
 	.ready = ready,
+	.passed = passed,
+	.leave = leave,
 	.pass = pass,
 	.reads = reads,
 	.complete = complete,
+	.stepped = stepped,
 };
