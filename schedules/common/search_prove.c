@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schedules/common/exact.h"
+#include "schedules/exact/exact.h"
 #include "timing/bound.h"
 #include "timing/walk.h"
 

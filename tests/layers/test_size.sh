@@ -1,7 +1,8 @@
 #!/bin/sh
 # A file of more than 700 lines holds more than one noun, a function of more than 80 does more than one thing; a folder
 # of more than 7000 lines of code is two rooms (layers, one a file, are a room, and so are optimizers, the backends of
-# kernels, the kinds of vector kernels, features of plans and what systems share). The command line has at most 5500.
+# kernels, the kinds of vector kernels, features of plans, what systems share and the exact scheduler). The command line
+# has at most 5500.
 #	test_size.sh SOURCE
 # A function's body stands between a "{" and a "}" in the first column, as in the whole tree; both are not counted.
 set -eu
@@ -12,7 +13,7 @@ trap 'rm -f "$counts"' EXIT
 find engine schedules models -name "*.[ch]" -o -name "*.inc" -o -name "*.def" | xargs wc -l |
 	grep -v " total$" >"$counts"
 for folder in engine/* engine/nn/layers engine/nn/optim engine/nn/kernels engine/nn/kernels/* \
-	engine/nn/kernels/fused/* engine/exec/features schedules schedules/common models; do
+	engine/nn/kernels/fused/* engine/exec/features schedules schedules/common schedules/exact models; do
 	[ ! -d "$folder" ] || echo "$folder"
 done | LC_ALL=C sort | awk '
 function room(file) { # the folder that the list names, or the nearest one above it

@@ -1,4 +1,4 @@
-/* test_exact.c - the exact scheduler (schedules/common/exact.h): its orders are the shortest of all that an exhaustive
+/* test_exact.c - the exact scheduler (schedules/exact/exact.h): its orders are the shortest of all that an exhaustive
  * search finds, its bounds are below every order, and what it claims to prove holds. */
 #include <math.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include "lower/check.h"
 #include "lower/lower.h"
 #include "sched_help.h"
-#include "schedules/common/exact.h"
-#include "schedules/common/exact_beam.h"
-#include "schedules/common/exact_patch.h"
+#include "schedules/exact/exact.h"
+#include "schedules/exact/exact_beam.h"
+#include "schedules/exact/exact_patch.h"
 #include "search_help.h"
 
 #define MOST_STAGES 8u

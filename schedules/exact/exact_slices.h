@@ -7,7 +7,7 @@
 #ifndef MR_SCHEDULES_EXACT_SLICES_H
 #define MR_SCHEDULES_EXACT_SLICES_H
 
-#include "schedules/common/exact_job.h"
+#include "schedules/exact/exact_job.h"
 
 #define MR_EXACT_NEVER (INT64_MAX / 4)
 

@@ -1,4 +1,4 @@
-#include "schedules/common/exact_tree.h"
+#include "schedules/exact/exact_tree.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "schedules/common/exact_window.h"
+#include "schedules/exact/exact_window.h"
 
 #include <stdlib.h>
 #include <string.h>

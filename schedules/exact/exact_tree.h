@@ -11,8 +11,8 @@
 #ifndef MR_SCHEDULES_EXACT_TREE_H
 #define MR_SCHEDULES_EXACT_TREE_H
 
-#include "schedules/common/exact_order.h"
-#include "schedules/common/exact_window.h"
+#include "schedules/exact/exact_order.h"
+#include "schedules/exact/exact_window.h"
 
 /* Problems of more passes than this get no tree. */
 #define MR_EXACT_TREE_PASSES 2000u

@@ -1,10 +1,10 @@
-#include "schedules/common/exact.h"
+#include "schedules/exact/exact.h"
 
 #include <string.h>
 
-#include "schedules/common/exact_beam.h"
-#include "schedules/common/exact_patch.h"
-#include "schedules/common/exact_tree.h"
+#include "schedules/exact/exact_beam.h"
+#include "schedules/exact/exact_patch.h"
+#include "schedules/exact/exact_tree.h"
 
 #define STRIDES 16      /* a bound in fine units is raised by this part of the gap at a time */
 #define MANY_STEPS 24000u /* swaps that are worth beams and patches */

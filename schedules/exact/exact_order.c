@@ -1,4 +1,4 @@
-#include "schedules/common/exact_order.h"
+#include "schedules/exact/exact_order.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #ifndef MR_SCHEDULES_EXACT_WINDOW_H
 #define MR_SCHEDULES_EXACT_WINDOW_H
 
-#include "schedules/common/exact_job.h"
+#include "schedules/exact/exact_job.h"
 
 typedef struct mr_exact_window {
 	int64_t *head, *tail;  /* [n_passes] */

@@ -1,10 +1,10 @@
-#include "schedules/common/exact_patch.h"
+#include "schedules/exact/exact_patch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
-#include "schedules/common/exact_slices.h"
+#include "schedules/exact/exact_slices.h"
 
 #define WIDTH 2u       /* states that go on */
 #define SHARPNESS 0.3  /* of a worker's work: this much later counts e times as much */

@@ -1,4 +1,4 @@
-#include "schedules/common/exact_job.h"
+#include "schedules/exact/exact_job.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "schedules/common/exact_slices.h"
+#include "schedules/exact/exact_slices.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #ifndef MR_SCHEDULES_EXACT_PATCH_H
 #define MR_SCHEDULES_EXACT_PATCH_H
 
-#include "schedules/common/exact_order.h"
+#include "schedules/exact/exact_order.h"
 
 /** Has each worker of @job one stage? */
 bool mr_exact_patch_suits(const mr_exact_job *job);

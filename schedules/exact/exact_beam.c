@@ -1,10 +1,10 @@
-#include "schedules/common/exact_beam.h"
+#include "schedules/exact/exact_beam.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
-#include "schedules/common/exact_slices.h"
+#include "schedules/exact/exact_slices.h"
 
 #define WIDTH 1u         /* states that go on in a run */
 #define SECTIONS 8       /* of a way */

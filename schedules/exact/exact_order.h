@@ -10,7 +10,7 @@
 #ifndef MR_SCHEDULES_EXACT_ORDER_H
 #define MR_SCHEDULES_EXACT_ORDER_H
 
-#include "schedules/common/exact_job.h"
+#include "schedules/exact/exact_job.h"
 
 typedef struct mr_exact_order {
 	uint32_t *pass;    /* [n_passes] worker after worker; worker w begins at first[w] * n_micro */

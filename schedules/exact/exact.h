@@ -15,7 +15,7 @@
 #ifndef MR_SCHEDULES_EXACT_H
 #define MR_SCHEDULES_EXACT_H
 
-#include "schedules/common/exact_order.h"
+#include "schedules/exact/exact_order.h"
 
 typedef struct mr_exact_result {
 	double makespan, bound;  /* of the order; no order of the problem is shorter than the bound */

@@ -12,7 +12,7 @@
 #ifndef MR_SCHEDULES_EXACT_BEAM_H
 #define MR_SCHEDULES_EXACT_BEAM_H
 
-#include "schedules/common/exact_order.h"
+#include "schedules/exact/exact_order.h"
 
 /** May the ways of slots, not the work of a worker, decide the makespan of @job, and has each worker one stage? */
 bool mr_exact_beam_suits(const mr_exact_job *job);
