@@ -38,7 +38,7 @@ static bool is_open(const solver *s)
 /* Narrow s->root for @target with trials. false: no order meets it. */
 static bool prepare(solver *s, int64_t target, uint64_t trials)
 {
-	mr_exact_window_begin(s->job, &s->root);
+	mr_exact_window_begin(s->narrower, &s->root);
 	return mr_exact_narrow_by_trial(s->narrower, &s->root, &s->spare, target, trials);
 }
 

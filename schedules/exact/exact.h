@@ -3,7 +3,8 @@
  *
  * Passes are split in halves and micro-batches alike (exact_job.h); costs, hand-overs between workers and a limit of
  * activations a worker are given. In turn, until the makespan and its lower bound meet:
- *   1. the least makespan that windows do not refute (exact_window.h);
+ *   1. the least makespan that windows do not refute (exact_window.h), which begin with what crossings of micro-batches
+ *      allow (exact_cross.h) if each worker has one stage;
  *   2. an order by beams where room decides (exact_beam.h), and swaps on the longest path of the shortest order
  *      (exact_order.h) in turns with sections of it that are found anew (exact_patch.h); beams and sections only if
  *      enough swaps are asked for, and for one stage a worker;

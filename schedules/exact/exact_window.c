@@ -3,9 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schedules/exact/exact_cross.h"
+
 struct mr_exact_narrower {
 	const mr_exact_job *job;
 	int64_t *work;         /* [n_passes] */
+	int64_t *least;        /* [n_passes] heads before any target */
 	bool *late;            /* [n_workers] heads, tails or orders there have changed since it was looked at: */
 	uint32_t *heads_from;  /* [n_chains] the first pass whose head has; n_micro: none */
 	uint32_t *tails_to;    /* [n_chains] behind the last pass whose tail has; 0: none */
@@ -51,10 +54,12 @@ mr_status mr_exact_narrower_create(const mr_exact_job *job, mr_exact_narrower **
 {
 	mr_exact_narrower *n = calloc(1, sizeof(*n));
 	size_t most = (size_t)job->most_beside * job->n_micro;
+	mr_status st;
 
 	if (n) {
 		n->job = job;
 		n->work = calloc(job->n_passes, sizeof(*n->work));
+		n->least = calloc(job->n_passes, sizeof(*n->least));
 		n->late = calloc(job->n_workers, sizeof(*n->late));
 		n->heads_from = calloc(job->n_chains, sizeof(*n->heads_from));
 		n->tails_to = calloc(job->n_chains, sizeof(*n->tails_to));
@@ -69,13 +74,16 @@ mr_status mr_exact_narrower_create(const mr_exact_job *job, mr_exact_narrower **
 	}
 	for (uint32_t x = 0; n && n->work && x < job->n_passes; x++)
 		n->work[x] = job->work[x / job->n_micro];
-	if (n && n->work && n->late && n->heads_from && n->tails_to && n->orders_from && n->news && n->at && n->end &&
-	    n->behind && n->by_head && n->heap && n->left) {
+	if (n && n->work && n->least && n->late && n->heads_from && n->tails_to && n->orders_from && n->news && n->at &&
+	    n->end && n->behind && n->by_head && n->heap && n->left)
+		st = mr_exact_cross(job, n->least);
+	else
+		st = mr_fail(MR_ERESOURCE, "no memory to bound an order of %u passes", job->n_passes);
+	if (st == MR_OK)
 		*out = n;
-		return MR_OK;
-	}
-	mr_exact_narrower_destroy(n);
-	return mr_fail(MR_ERESOURCE, "no memory to bound an order of %u passes", job->n_passes);
+	else
+		mr_exact_narrower_destroy(n);
+	return st;
 }
 
 void mr_exact_narrower_destroy(mr_exact_narrower *n)
@@ -83,6 +91,7 @@ void mr_exact_narrower_destroy(mr_exact_narrower *n)
 	if (!n)
 		return;
 	free(n->work);
+	free(n->least);
 	free(n->late);
 	free(n->heads_from);
 	free(n->tails_to);
@@ -535,9 +544,11 @@ bool mr_exact_narrow(mr_exact_narrower *n, mr_exact_window *w, int64_t target, u
 	return true;
 }
 
-void mr_exact_window_begin(const mr_exact_job *j, mr_exact_window *w)
+void mr_exact_window_begin(const mr_exact_narrower *n, mr_exact_window *w)
 {
-	memset(w->head, 0, j->n_passes * sizeof(*w->head));
+	const mr_exact_job *j = n->job;
+
+	memcpy(w->head, n->least, j->n_passes * sizeof(*w->head));
 	memset(w->tail, 0, j->n_passes * sizeof(*w->tail));
 	memset(w->before, 0, (size_t)j->n_passes * j->most_beside * sizeof(*w->before));
 	for (uint32_t c = 0; c < j->n_chains; c++)
@@ -559,13 +570,13 @@ int64_t mr_exact_lower(mr_exact_narrower *n, int64_t from, int64_t to, mr_exact_
 	while (from < to) {
 		int64_t middle = from + (to - from) / 2;
 
-		mr_exact_window_begin(n->job, w);
+		mr_exact_window_begin(n, w);
 		if (mr_exact_narrow(n, w, middle, MR_EXACT_NOWHERE))
 			to = middle;
 		else
 			from = middle + 1;
 	}
-	mr_exact_window_begin(n->job, w);
+	mr_exact_window_begin(n, w);
 	(void)!mr_exact_narrow(n, w, to, MR_EXACT_NOWHERE);
 	return to;
 }

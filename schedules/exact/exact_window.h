@@ -22,7 +22,8 @@ typedef struct mr_exact_window {
 
 typedef struct mr_exact_narrower mr_exact_narrower;
 
-/** Room for narrowing windows of @job, which must outlive it. Errors: MR_ERESOURCE. */
+/** Room for narrowing windows of @job, which must outlive it, and the begins that no target is needed for
+ * (exact_cross.h). Errors: MR_ERESOURCE. */
 mr_status mr_exact_narrower_create(const mr_exact_job *job, mr_exact_narrower **out) MR_MUST_USE;
 void mr_exact_narrower_destroy(mr_exact_narrower *n);
 
@@ -33,8 +34,8 @@ mr_status mr_exact_window_init(const mr_exact_job *job, mr_exact_window *out) MR
 void mr_exact_window_fini(mr_exact_window *w);
 void mr_exact_window_copy(const mr_exact_job *job, mr_exact_window *to, const mr_exact_window *from);
 
-/** Make @w the windows before any target. */
-void mr_exact_window_begin(const mr_exact_job *job, mr_exact_window *w);
+/** Make @w the windows of @n's job before any target. */
+void mr_exact_window_begin(const mr_exact_narrower *n, mr_exact_window *w);
 
 /** Say that the first @n passes of @chain come before @pass, which is on the same worker. */
 void mr_exact_put_before(const mr_exact_job *job, mr_exact_window *w, uint32_t pass, uint32_t chain, uint32_t n);

@@ -47,6 +47,7 @@ typedef struct explorer {
 	const bound_case *c;
 	double best;
 	uint64_t left;
+	bound_begins *least; /* of all orders; NULL: only those that may be shortest are explored */
 } explorer;
 
 static double takes(const bound_case *c, uint16_t w, int op)
@@ -97,7 +98,7 @@ static void explore(explorer *x, const state *s)
 	double first = INFINITY;
 	uint16_t at = 0;
 
-	if (!x->left || least_end(c, s) >= x->best - 1e-9)
+	if (!x->left || (!x->least && least_end(c, s) >= x->best - 1e-9))
 		return;
 	x->left--;
 	for (uint16_t w = 0; w < c->n_workers; w++)
@@ -119,6 +120,8 @@ static void explore(explorer *x, const state *s)
 
 		if (!(begin < first) && !(begin == first && takes(c, at, op) == 0))
 			continue;
+		if (x->least)
+			(*x->least)[at][op][s->n[at][op]] = fmin((*x->least)[at][op][s->n[at][op]], begin);
 		next = *s;
 		next.free_at[at] = begin + takes(c, at, op);
 		if (op < 2)
@@ -126,6 +129,21 @@ static void explore(explorer *x, const state *s)
 		next.n[at][op]++;
 		explore(x, &next);
 	}
+}
+
+/* An active order has the earliest end of any one pass, too. */
+bool bound_exhaust_begins(const bound_case *c, uint64_t nodes, bound_begins out)
+{
+	explorer x = {.c = c, .best = INFINITY, .left = nodes, .least = (bound_begins *)out};
+	state s;
+
+	CU_ASSERT_FATAL(c->n_micro <= 16);
+	for (uint16_t w = 0; w < c->n_workers; w++)
+		for (uint32_t m = 0; m < 3 * c->n_micro; m++)
+			out[w][m / c->n_micro][m % c->n_micro] = INFINITY;
+	memset(&s, 0, sizeof(s));
+	explore(&x, &s);
+	return x.left > 0;
 }
 
 double bound_exhaustive(const bound_case *c, uint64_t nodes)

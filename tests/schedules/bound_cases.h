@@ -19,6 +19,12 @@ bound_case bound_draw(uint64_t n, uint16_t workers, uint32_t micro);
 /** The shortest makespan of all orders, passes split in halves; 0 where that takes more than @nodes states. */
 double bound_exhaustive(const bound_case *c, uint64_t nodes);
 
+/* When passes begin: of each worker F, I and W of each micro-batch. */
+typedef double bound_begins[BOUND_MOST_WORKERS][3][16];
+
+/** The earliest begin of each pass in any order; false where that takes more than @nodes states. */
+bool bound_exhaust_begins(const bound_case *c, uint64_t nodes, bound_begins out);
+
 /* Of one problem: what nothing can undercut, what search finds. */
 typedef struct bound_result {
 	double bound, found;
