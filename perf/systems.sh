@@ -73,6 +73,7 @@ pipedream 1
 pipedream 1 vertical_sync=true
 pipedream 1 stashing=false
 pipedream_2bw 4
+cyclic 4
 wpipe 4
 ampnet 4
 ampnet 4 order=racing

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "host/clock.h"
 #include "host/pin.h"
 
@@ -96,7 +97,9 @@ static int by_value(const void *a, const void *b)
 
 mr_status mr_probe_pair(uint32_t a, uint32_t b, uint32_t budget_us, mr_probe_pingpong *result)
 {
-	pingpong p = {.cpu = {a, b}, .budget_ns = (uint64_t)budget_us * 1000, .until_ns = mr_clock_ns() + GIVE_UP_NS};
+	pingpong p = {.cpu = {a, b},
+		      .budget_ns = mr_fault_hurry((uint64_t)budget_us * 1000),
+		      .until_ns = mr_clock_ns() + mr_fault_hurry(GIVE_UP_NS)};
 	pthread_t thread[2];
 	int error;
 
