@@ -140,7 +140,7 @@ for i in $(seq 30); do
 		one_of true false
 		set -- "$@" --set "system.rescaled=$it"
 		one_of shared own
-		[ $conf = gpt.cfg ] || set -- "$@" --set "system.data=\"$it\"" # a text has no parts
+		set -- "$@" --set "system.data=\"$it\""
 	else
 		one_of "2 2" "2 4" "3 3" "4 4" "4 8" "5 5"
 		workers=${it% *} cycle=1
