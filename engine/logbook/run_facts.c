@@ -16,6 +16,7 @@
 #include "outline/stage_row.h"
 #include "costs/cost_model.h"
 #include "costs/forecast.h"
+#include "session/shares.h"
 #include "session/worker_text.h"
 
 #define MOST_RECORDS 1500 /* of a timeline */
@@ -31,8 +32,8 @@ static const char *plural(long long n)
 static void put_about(mr_json_writer *w, const mr_run_facts *f)
 {
 	const mr_session *s = f->s;
-	char params[32], shares[160];
-	mr_run_about a = {.data = s->data->describe, .flops = mr_flops_by_text(&s->flops, shares), .begun = f->begun};
+	char params[32], flops[160], shares[160];
+	mr_run_about a = {.data = s->data->describe, .flops = mr_flops_by_text(&s->flops, flops), .begun = f->begun};
 
 	snprintf(a.model, sizeof(a.model), "%s, %s parameters, %u layers", s->job->model.name,
 		 mr_count_text((uint64_t)mr_graph_n_params(mr_session_model(s)), params), mr_session_model(s)->n_nodes);
@@ -41,6 +42,7 @@ static void put_about(mr_json_writer *w, const mr_run_facts *f)
 		 s->n_micro == 1 ? "" : "es", (long long)s->samples, plural(s->samples));
 	snprintf(a.plan, sizeof(a.plan), "%016" PRIx64 ", staleness at most %u", s->plan_hash,
 		 s->plan->contract.max_staleness);
+	a.shares = s->n_shares ? mr_session_shares_text(s, shares) : NULL;
 	snprintf(a.kernels, sizeof(a.kernels), "%s, %s", s->kernels->name, mr_types_name(&s->kernels->types));
 	mr_topo_print(&s->topo, a.machine, sizeof(a.machine));
 	snprintf(a.peak, sizeof(a.peak), "%s %.0f GFLOP/s%s%s%s on %u core%s", f->isa ? "measured" : "given",

@@ -52,7 +52,7 @@ done
 while IFS='|' read -r key unit in rest; do
 	case "$key $in" in
 	*"in this order"*) continue ;; # no keys, but the places in an array
-	"limit of"* | processor* | note* | *" run.json: between") continue ;; # where there is such a thing
+	"limit of"* | shares* | processor* | note* | *" run.json: between") continue ;; # where there is such a thing
 	esac
 	file=$(echo "$in" | grep -o '[a-z]*\.json' | head -n 1)
 	grep -q "\"${key##*.}\":" "c/$file" || complain "$file has no $key, $unit, $rest"

@@ -5,6 +5,8 @@
 
 train gpt.cfg --set machine.shares=2 --set run.dir=r --set train.steps=6 --set checkpoint.every=3
 expect 0 "train"
+"$millrace" report r -o page.html >out 2>err || fail "no report: $(cat err)"
+grep -q "2 a worker: .* layers with weights are cut" page.html || fail "the report does not name the shares"
 want=$(sed -n 's/.*"val_loss":\([0-9.]*\).*/\1/p' r/metrics.jsonl | tail -n 1)
 for shares in 2 1; do
 	code=0
