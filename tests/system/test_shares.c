@@ -71,6 +71,28 @@ static void bits_of_sequential(void)
 		as_sequential("backend=auto precision=bf16 " LLAMA, "machine.shares=2");
 }
 
+/* Systems of another order of sums have the same weights, too. */
+static void bits_of_other_orders(void)
+{
+	static const char *const orders[][4] = {{"chimera", "gems", "weipipe", "bitpipe"},
+						{"data_parallel", "dualpipe", "roundpipe"}};
+
+	for (size_t i = 0; i < 2; i++) {
+		rig_result first = {0};
+
+		for (size_t k = 0; k < 4 && orders[i][k]; k += RIG_SANITIZED ? 2 : 1) {
+			rig_result other = {0};
+			char more[200];
+
+			snprintf(more, sizeof(more), "machine.shares=2 machine.workers=2 system.name=%s", orders[i][k]);
+			train(F64 "model.layers=4 train.clip=0.3 " GPT, more, 4, k ? &other : &first);
+			CU_ASSERT(!k || rig_equal(&first, &other, false, more));
+			rig_result_fini(&other);
+		}
+		rig_result_fini(&first);
+	}
+}
+
 #define BY_ROWS "machine.shares=2 machine.sequence_parallel=true"
 
 /* Norms, sums and dropout by rows. */
@@ -456,6 +478,7 @@ void mr_suite_shares(void)
 {
 	MR_SUITE("shares");
 	MR_TEST(bits_of_sequential);
+	MR_TEST(bits_of_other_orders);
 	MR_TEST(over_links);
 	MR_TEST(bits_by_rows);
 	MR_TEST(near_the_whole_model);
