@@ -40,11 +40,11 @@ function network(name, act)
 		data = "name = \"synthetic\"; features = " pick("6 64") "; classes = " pick("3 10") "; samples = 300;"
 	} else if (name == "gpt") {
 		model = "name = \"gpt\"; layers = " pick("2 3") "; width = " pick("8 24 64") "; heads = 2; context = " \
-			pick("8 17") "; dropout = " pick("0.0 0.2") "; tied = " tied() ";"
+			pick("8 12 17") "; dropout = " pick("0.0 0.2") "; tied = " tied() ";"
 		data = "name = \"text\"; path = \"text.txt\"; validation = 0.02;"
 	} else if (name == "llama") {
 		model = "name = \"llama\"; layers = 2; width = " pick("16 48") "; heads = 4; kv_heads = " pick("0 2") \
-			"; context = 9; tied = " tied() ";"
+			"; context = " pick("8 9") "; tied = " tied() ";"
 		data = "name = \"text\"; path = \"text.txt\"; validation = 0.02;"
 	} else if (name == "awd_lm") {
 		model = "name = \"awd_lm\"; layers = 2; embed = 6; width = " pick("8 33") "; context = 6; tied = " \
@@ -149,6 +149,11 @@ function keys_of(kind, workers)
 		return "recompute = " pick("true false") "; blocks = " (model ~ /gpt|llama|vit/ ? pick("0 1") : 1) ";"
 	if (kind == "search")
 		return "tries = 50;"
+	if (kind == "cyclic")
+		return "rule = " text(pick("v1 v2")) ";"
+	if (kind == "asgd")
+		return pick("data=\"own\"; data=\"own\";rescaled=true;") " times = [" \
+			pick(workers == 2 ? "1,2 3,1" : workers == 3 ? "1,2,2 2,2,1" : "1,1,2,2 2,1,1,2") "];"
 	return ""
 }
 
@@ -194,13 +199,15 @@ BEGIN {
 		"dualpipe dualpipe_v " \
 		"interleaved looped_bfs hanayo zb_h1 zb_h2 interleaved_zb zb_auto zb_v 1f1b_v v_half v_min roundpipe " \
 		"search pipedream pipedream pipedream_2bw ampnet paci wpipe local_sgd avgpipe pipemare spectrain " \
-		"pipeoptim xpipe rpd")
-	flushes = kind !~ /^(pipedream|ampnet|paci|wpipe|local_sgd|avgpipe|pipemare|spectrain|pipeoptim|xpipe|rpd)/
-	network(pick("mlp mlp norm norm gpt gpt llama awd_lm dlrm gnmt s2vt vit resnet18 resnet18 resnet50 lenet " \
-		"quadratic table"))
+		"pipeoptim xpipe rpd cyclic asgd")
+	flushes = kind !~ /^(pipedream|ampnet|paci|wpipe|local_sgd|avgpipe|pipemare|spectrain|pipeoptim|xpipe|rpd)/ && \
+		kind !~ /^(cyclic|asgd)$/
+	network(pick("mlp mlp gpt gpt llama dlrm vit quadratic table" (kind ~ /^(cyclic|asgd)$/ ? "" : \
+		" norm norm awd_lm gnmt s2vt resnet18 resnet18 resnet50 lenet")))
 	workers = kind == "sequential" ? 1 : pick("2 2 3 4")
 	threads = pick("1 2")
-	micros = kind ~ /^(pipedream|pipeoptim|spectrain|rpd)$/ && !one_in(20) ? 1 : pick("1 2 4 4 8")
+	micros = kind == "cyclic" ? workers * pick("1 2") : \
+		kind ~ /^(pipedream|pipeoptim|spectrain|rpd|asgd)$/ && !one_in(20) ? 1 : pick("1 2 4 4 8")
 	batch = micros * pick("2 3 4")
 	precision = pick("f32 f32 bf16 bf16 " (kind ~ /^(avgpipe|local_sgd)$/ ? "f64" : "bf16_pure bf16_pure f64"))
 	backend = precision == "f64" || library == "0" ? "reference" : pick("reference onednn onednn fused auto auto")
@@ -214,13 +221,13 @@ BEGIN {
 	clip = pick("0.0 0.0 0.5 0.01 1000.0")
 	norm_every = pick("0 1 2 100")
 	keys = keys_of(kind, workers)
-	n_steps = pick("3 5 9")
+	n_steps = kind == "asgd" ? 12 : pick("3 5 9") # whole cycles
 	schedule = pick("constant cosine")
-	eval_every = pick("0 0 2")
-	every = pick("0 0 3")
+	eval_every = pick("0 0 " (kind == "asgd" ? 12 : 2))
+	every = pick("0 0 " (kind == "asgd" ? 12 : 3))
 	seed_ = random(1000)
 	partition = "\"auto\""
-	if (layers != "" && !one_in(3) && workers > 1 && kind != "helixpipe" && keys !~ /released|sharded/) {
+	if (layers != "" && !one_in(3) && workers > 1 && kind !~ /^(helixpipe|asgd)$/ && keys !~ /released|sharded/) {
 		list = cuts((kind ~ /_v$|^v_|bitpipe|interleaved|hanayo|looped|wpipe/ ? 2 : 1) * workers - 1)
 		partition = list == "" ? partition : list
 	}
@@ -233,9 +240,10 @@ BEGIN {
 	# One core more than workers: the first has a thread more.
 	teams = one_in(5) ? "threads = 0; teams = \"uneven\"; topology = \"core:" workers + 1 " pu:1\"" : \
 		"threads = " threads
-	shares = one_in(6) ? pick("2 2 3 4") : 1
+	shares = one_in(model ~ /"(gpt|llama)"/ ? 2 : 6) ? pick("2 2 2 3 4") : 1
 	if (shares > 1 && teams ~ /uneven/)
 		teams = "threads = " threads
+	by_rows = shares > 1 && model ~ /"(gpt|llama)"/ && one_in(2) ? "true" : "false"
 	weights = one_in(3) ? class_weights() : ""
 	patience = eval_every ? pick("0 1") : 0
 	if (data ~ /"csv"/ && one_in(2))
@@ -257,6 +265,7 @@ BEGIN {
 	print "\tclip = " clip "; norm_every = " norm_every "; eval_every = " eval_every "; seed = " seed_ ";"
 	print "\teval_at_end = " (seed_ % 3 ? "true" : "false") ";"
 	print "\tfrozen = " text(stay) "; };"
-	print "machine = { workers = " workers "; " teams "; shares = " shares "; peak_gflops = 50.0; };"
+	print "machine = { workers = " workers "; " teams "; shares = " shares ";"
+	print "\tsequence_parallel = " by_rows "; peak_gflops = 50.0; };"
 	print "checkpoint = { every = " every "; at_end = " (every && seed_ % 2 ? "false" : "true") "; };"
 }

@@ -49,7 +49,7 @@ while [ $number -lt $last ]; do
 	rm -rf a b virtual
 	make $number
 	limited plan pair.cfg --format layers --set partition=auto --set machine.topology=core:8
-	[ $code -ne 0 ] || make $number "$(awk -F, 'NR > 2 && $1 != "loss" { print $1 ":" $5 }' out | tr '\n' ' ')"
+	[ $code -ne 0 ] || make $number "$(awk -F, '!/^#|^name,|^loss,/ { print $1 ":" $5 }' out | tr '\n' ' ')"
 	limited train pair.cfg --set run.dir=a
 	case $code in
 	0) ;;
