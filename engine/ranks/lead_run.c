@@ -174,8 +174,7 @@ static mr_status look_at_work(lead *l)
 	}
 	if (!mr_stall_look(&l->dog.stall, done, longest))
 		return MR_OK;
-	return mr_fail(MR_ESTALLED, "no worker of any rank has finished an instruction for %.1f seconds",
-		       (double)l->dog.stall.idle_ns / 1e9);
+	return mr_watchdog_stalled(&l->dog, l->e->run);
 }
 
 /* How far all may go behind step @step: to the end of an iteration. */

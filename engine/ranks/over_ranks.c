@@ -24,8 +24,8 @@ mr_status mr_ranks_take_failure(mr_engine *e, uint32_t rank, const mr_note *n)
 
 mr_status mr_ranks_fail_run(mr_engine *e, mr_status st)
 {
-	if (st == MR_ESTALLED)
-		(void)!mr_ranks_check(mr_ranks_of(e)); /* where a rank is lost, its name is the reason */
+	if (st == MR_ESTALLED && mr_ranks_check(mr_ranks_of(e)) != MR_OK) /* its name is the reason */
+		st = mr_watchdog_lost(e->run);
 	if (st != MR_OK)
 		mr_run_fail(e->run, st);
 	return st;

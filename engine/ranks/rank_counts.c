@@ -14,17 +14,23 @@ static bool is_of(const mr_worker *w, uint32_t rank)
 	return mr_run_rank(&w->run->c, w->id) == rank;
 }
 
-/* What worker @w has spent so far. */
+/* What worker @w has spent so far, and what it does now. */
 static mr_status move_spent(const mr_engine *e, uint32_t rank, mr_worker *w)
 {
-	uint64_t spent[1 + MR_N_WAITS] = {atomic_load_explicit(&w->busy_ns, memory_order_relaxed)};
+	uint64_t spent[3 + MR_N_WAITS] = {atomic_load_explicit(&w->busy_ns, memory_order_relaxed),
+					  atomic_load_explicit(&w->doing, memory_order_relaxed),
+					  atomic_load_explicit(&w->waiter.why, memory_order_relaxed)};
 
 	for (int c = 0; c < MR_N_WAITS; c++)
-		spent[1 + c] = atomic_load_explicit(&w->waited_ns[c], memory_order_relaxed);
+		spent[3 + c] = atomic_load_explicit(&w->waited_ns[c], memory_order_relaxed);
 	MR_TRY(mr_ranks_move(e, rank, spent, sizeof(spent)));
+	if (mr_ranks_of(e)->self) /* the worker goes on counting */
+		return MR_OK;
 	atomic_store_explicit(&w->busy_ns, spent[0], memory_order_relaxed);
+	atomic_store_explicit(&w->doing, spent[1], memory_order_relaxed);
+	atomic_store_explicit(&w->waiter.why, (uint32_t)spent[2], memory_order_relaxed);
 	for (int c = 0; c < MR_N_WAITS; c++)
-		atomic_store_explicit(&w->waited_ns[c], spent[1 + c], memory_order_relaxed);
+		atomic_store_explicit(&w->waited_ns[c], spent[3 + c], memory_order_relaxed);
 	return MR_OK;
 }
 

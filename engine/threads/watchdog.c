@@ -115,26 +115,42 @@ static void name_the_one(mr_watchdog *d, const mr_run *run, char *text, size_t s
 	}
 }
 
-static mr_status stalled(mr_watchdog *d, mr_run *run)
+/* Behind @lead: what worker @w does, and on which rank it is, if there are several. The length of it all. */
+static int describe(const mr_run *run, uint16_t w, const char *lead, char *text, size_t size)
+{
+	const mr_ranks *r = run->c.ranks;
+	seen x = look_at(&run->worker[w]);
+	char rank[96] = "";
+
+	if (r)
+		mr_ranks_name(r, mr_run_rank(&run->c, w), rank, sizeof(rank));
+	if (x.idle)
+		return snprintf(text, size, "%s w%u%s%s has done its part", lead, w, r ? " of " : "", rank);
+	return snprintf(text, size, "%s w%u%s%s %s m%u s%u %s", lead, w, r ? " of " : "", rank,
+			mr_op_name((mr_op)x.op), x.micro, x.stage, cause_text[x.why]);
+}
+
+mr_status mr_watchdog_stalled(mr_watchdog *d, const mr_run *run)
 {
 	char text[840], end[40];
 	int n = snprintf(text, sizeof(text), "no worker has finished an instruction for %.1f seconds:",
 			 (double)d->stall.idle_ns / 1e9);
 
-	for (uint16_t w = 0; w < run->n_workers && n < (int)sizeof(text); w++) {
-		seen x = look_at(&run->worker[w]);
-
-		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s w%u ", w ? ";" : "", w);
-		if (n >= (int)sizeof(text))
-			break;
-		if (x.idle)
-			n += snprintf(text + n, sizeof(text) - (size_t)n, "has done its part");
-		else
-			n += snprintf(text + n, sizeof(text) - (size_t)n, "%s m%u s%u %s", mr_op_name((mr_op)x.op),
-				      x.micro, x.stage, cause_text[x.why]);
-	}
+	for (uint16_t w = 0; w < run->n_workers && n < (int)sizeof(text); w++)
+		n += describe(run, w, w ? ";" : "", text + n, sizeof(text) - (size_t)n);
 	name_the_one(d, run, end, sizeof(end));
 	return mr_fail(MR_ESTALLED, "%s%s", text, end);
+}
+
+mr_status mr_watchdog_lost(const mr_run *run)
+{
+	char text[840];
+	int n = snprintf(text, sizeof(text), "%s", mr_error_text());
+
+	for (uint16_t w = 0; w < run->n_workers && n < (int)sizeof(text); w++)
+		if (!look_at(&run->worker[w]).idle && (mr_run_is_here(&run->c, w) || !run->c.ranks->self))
+			n += describe(run, w, ";", text + n, sizeof(text) - (size_t)n);
+	return mr_fail(MR_ESTALLED, "%s", text);
 }
 
 mr_status mr_watchdog_look(mr_watchdog *d, mr_run *run)
@@ -147,7 +163,7 @@ mr_status mr_watchdog_look(mr_watchdog *d, mr_run *run)
 		beats += atomic_load_explicit(&run->worker[w].beat, memory_order_relaxed);
 		longest = ns > longest ? ns : longest;
 	}
-	return mr_stall_look(&d->stall, beats, longest) ? stalled(d, run) : MR_OK;
+	return mr_stall_look(&d->stall, beats, longest) ? mr_watchdog_stalled(d, run) : MR_OK;
 }
 
 static void warn(void *arg, const char *text)

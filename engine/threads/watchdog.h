@@ -22,6 +22,12 @@ void mr_watchdog_init(mr_watchdog *d, double seconds);
 /** MR_ESTALLED with a line per worker after the limit without progress; d->stands is then set. */
 mr_status mr_watchdog_look(mr_watchdog *d, mr_run *run) MR_MUST_USE;
 
+/** The same at once, of all ranks' workers as far as rank 0 has heard of them. */
+mr_status mr_watchdog_stalled(mr_watchdog *d, const mr_run *run);
+
+/** A rank is lost, as this thread's error text says: MR_ESTALLED with what the workers known here do behind it. */
+mr_status mr_watchdog_lost(const mr_run *run);
+
 /** Log the stacks of the threads called @name as warnings, frame by frame. */
 void mr_watchdog_show(const char *name);
 

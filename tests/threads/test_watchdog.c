@@ -55,6 +55,33 @@ static void names_everybody(void)
 		      "seconds: w0 F m12 s0 computes; w1 B m7 s1 waits for its input; w0 stands");
 }
 
+/* Of several ranks each worker's is named; where one is lost, its name stands before what the workers do. */
+static void names_ranks(void)
+{
+	mr_rank_host at[] = {{.host = "a"}, {.host = "b"}};
+	uint32_t owner[] = {0, 1};
+	mr_ranks ranks = {.n = 2, .at = at, .of_worker = owner, .n_workers = 2};
+	mr_watchdog d;
+
+	prepare(&d, 2);
+	run.c.ranks = &ranks;
+	plan.n_workers = 2;
+	atomic_store(&worker[0].doing, mr_doing_pack(MR_OP_B, 0, 0, 3));
+	atomic_store(&worker[0].waiter.why, MR_WAIT_UPSTREAM);
+	atomic_store(&worker[1].doing, mr_doing_pack(MR_OP_F, 0, 1, 3));
+	MR_CHECK_FAIL(mr_watchdog_stalled(&d, &run), MR_ESTALLED,
+		      "w0 of rank 0 (host a) B m3 s0 waits for its input; w1 of rank 1 (host b) F m3 s1 computes; w1 "
+		      "stands");
+	(void)mr_fail(MR_ESTALLED, "rank 1 (host b) is gone");
+	MR_CHECK_FAIL(mr_watchdog_lost(&run), MR_ESTALLED,
+		      "rank 1 (host b) is gone; w0 of rank 0 (host a) B m3 s0 waits for its input; w1 of rank 1 (host "
+		      "b) F m3 s1 computes");
+	ranks.self = 1; /* it knows its own workers alone */
+	(void)mr_fail(MR_ESTALLED, "rank 0 (host a) is gone");
+	MR_CHECK_FAIL(mr_watchdog_lost(&run), MR_ESTALLED,
+		      "rank 0 (host a) is gone; w1 of rank 1 (host b) F m3 s1 computes");
+}
+
 static void progress_starts_anew(void)
 {
 	mr_watchdog d;
@@ -172,6 +199,7 @@ void mr_suite_watchdog(void)
 {
 	MR_SUITE("watchdog");
 	MR_TEST(names_everybody);
+	MR_TEST(names_ranks);
 	MR_TEST(progress_starts_anew);
 	MR_TEST(stopped_with_the_rest);
 	MR_TEST(zero_is_never);
