@@ -12,6 +12,16 @@ static bool is_final(int code)
 	return code == 0 || (code >= 2 && code <= 5) || code == 128 + SIGINT || code == 127;
 }
 
+static mr_status check_hosts(const char *hosts)
+{
+	size_t n = strlen(hosts);
+
+	if (n && *hosts != ',' && hosts[n - 1] != ',' && !strstr(hosts, ",,") && !strpbrk(hosts, " \t:"))
+		return MR_OK;
+	return mr_fail(MR_EUSAGE, "--hosts: expected names or addresses with a comma between two, such as a,b, got "
+				  "\"%s\"; --ranks says how many processes a host gets", hosts);
+}
+
 static mr_status run(mr_args *args)
 {
 	const mr_values *v = args->values;
@@ -32,6 +42,7 @@ static mr_status run(mr_args *args)
 	if (trains && args->n_operands < 2)
 		return mr_fail(MR_EUSAGE,
 			       "launch train: which configuration? millrace launch --hosts a,b -- train CONF");
+	MR_TRY(check_hosts(m.hosts));
 	MR_TRY(mr_mpirun_run(&m, false, &code));
 	while (trains && !is_final(code) && left-- > 0) {
 		mr_log(MR_LOG_WARN, "launch",

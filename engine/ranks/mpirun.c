@@ -134,6 +134,10 @@ static mr_status add_launcher(const mr_mpirun *m, const char *path, words *w)
 	bool open;
 
 	MR_TRY(ask_version(m->mpirun, &open));
+	if (open && strchr(m->hosts, '.')) { /* else ssh would get the first part of a name; 4 and 5 */
+		setenv("OMPI_MCA_orte_keep_fqdn_hostnames", "1", 0);
+		setenv("PRTE_MCA_prte_keep_fqdn_hostnames", "1", 0);
+	}
 	print_slots(m->hosts, m->each, open ? " slots=" : ":", open ? "\n" : ",", &slots);
 	snprintf(n, sizeof(n), "%lld", (long long)m->each * count_hosts(m->hosts));
 	st = open ? write_slots(path, &slots) : MR_OK;

@@ -428,6 +428,28 @@ got=$?
 refused 2 "the program for several is millrace-mpi"
 [ ! -e runs/mlp ] || complain "a run was begun:"
 
+# --- launch: hosts that are no names, and full ones, which reach the agent as they are ---
+for hosts in "" a,,b ,a "a b" a:2; do
+	"$build/millrace" launch --hosts "$hosts" -- train mlp.cfg >out 2>&1
+	got=$?
+	refused 2 "--hosts: expected names or addresses with a comma between two"
+done
+printf '#!/bin/sh\necho "$1" >>asked\nexit 1\n' >agent
+chmod +x agent
+timeout 60 "$build/millrace" launch --hosts one.example.org,two.example.org --agent "$PWD/agent" --mpirun $mpirun -- \
+	train mlp.cfg >out 2>&1 </dev/null
+[ "$(sort asked | tr '\n' ' ')" = "one.example.org two.example.org " ] || complain "full names: $(cat asked):"
+
+# A worker that stands on another rank is named, with its instruction and its host.
+cat >stuck <<END
+[ "\${OMPI_COMM_WORLD_RANK:-\${PMI_RANK:-0}}" = 0 ] || export MR_DELAY=100000000:1:1
+exec "$build/millrace-mpi" train mlp.cfg --set $two --set machine.watchdog=1 --set 'run.dir="stands"'
+END
+timeout 60 $mpirun ${many:-} -n 2 sh stuck >out 2>&1 </dev/null
+got=$?
+refused 8 " m0 s1 computes; w1 stands"
+grep -q "w0 of rank 0 (host $(hostname)) .*; w1 of rank 1 (host $(hostname)) [FB] m0" out || complain "stuck: no hosts:"
+
 # What is not the same on both ranks is named with both values.
 # differs TEXT COMMAND... -- ARGS...: rank 1 is started by COMMAND, with ARGS.
 differs() {
