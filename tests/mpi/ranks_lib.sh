@@ -56,6 +56,11 @@ checkpoint = { every = 2; keep = 9; };
 END
 awk 'BEGIN { for (i = 0; i < 400; i++) printf "line %d goes %d steps beyond the river\n", i, i * 7 % 13 }' >prose.txt
 
+# Systems that train over ranks; local_sgd, avgpipe, asgd and cyclic want settings of their own.
+all='naive data_parallel weipipe helixpipe gpipe 1f1b dapple gems chimera bitpipe dualpipe dualpipe_v
+interleaved looped_bfs hanayo zb_h1 zb_h2 interleaved_zb zb_auto zb_v 1f1b_v v_half v_min roundpipe search pipedream
+pipedream_2bw ampnet paci wpipe pipemare spectrain pipeoptim xpipe'
+
 # over RANKS ARGS...: millrace-mpi with them, its output in `out`; returns its exit code.
 over() {
 	n=$1

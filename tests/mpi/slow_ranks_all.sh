@@ -21,9 +21,6 @@ bit() {
 	[ $(($1 % $2)) -eq 0 ] && echo false || echo true
 }
 
-all='naive data_parallel weipipe helixpipe gpipe 1f1b dapple gems chimera bitpipe dualpipe dualpipe_v
-interleaved looped_bfs hanayo zb_h1 zb_h2 interleaved_zb zb_auto zb_v 1f1b_v v_half v_min roundpipe search pipedream
-pipedream_2bw ampnet paci wpipe pipemare spectrain pipeoptim xpipe'
 for system in $all; do
 	same 2 mlp.cfg --set "system.name=\"$system\""
 done
