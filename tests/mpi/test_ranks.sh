@@ -255,14 +255,18 @@ for system in 1f1b pipedream data_parallel shares hsdp asgd cyclic; do
 	done
 done
 
-# Three ranks, then two with another cut, then three again: the weights and the optimizer's state of one process.
+# Three ranks, of which one is killed behind a checkpoint, then two with another cut, then three again: the weights and
+# the optimizer's state of one process.
 for state in "$wide" ""; do
 	rm -rf whole parts
 	# shellcheck disable=SC2086
 	set -- mlp.cfg --set train.microbatches=4 --set train.eval_every=0 $state
 	"$build/millrace" train "$@" --set $two --set 'run.dir="whole"' >out 2>&1 || complain "elastic, whole: exit $?"
-	over 3 train "$@" --set machine.workers=3 --set 'run.dir="parts"' --set train.steps=2 ||
-		complain "elastic, 3 ranks: exit $?"
+	export MR_KILL_AT=checkpoint.mkdir.before:3
+	over 3 train "$@" --set machine.workers=3 --set 'run.dir="parts"' && complain "elastic: nobody was killed"
+	unset MR_KILL_AT
+	[ -d parts/checkpoints/step-00000002 ] && [ ! -d parts/checkpoints/step-00000006 ] ||
+		complain "elastic, what a killed rank left: $(ls parts/checkpoints)"
 	over 2 train "$@" --set $two --set 'run.dir="parts"' --set train.steps=4 --resume ||
 		complain "elastic, 2 ranks: exit $?"
 	over 3 train "$@" --set machine.workers=$([ -n "$state" ] && echo 3 || echo 6) --set 'run.dir="parts"' \
@@ -417,6 +421,9 @@ refused 3 "machine.ranks: workers 0 and 1 are on two ranks for share 0, and on o
 over 2 train gpt.cfg $shares --set 'checkpoint.parts="shared"'
 got=$?
 refused 3 "checkpoint.parts: shares of a weight are joined by rank 0"
+over 2 train mlp.cfg --set 'system.name="zb_h1"' --set system.steal=true --set $two
+got=$?
+refused 3 "a worker that steals a weight gradient reads in place the activations of the stage's worker"
 over 2 train mlp.cfg --set 'system.name="rpd"' --set $two
 got=$?
 refused 3 "rpd makes its plan as it goes"
