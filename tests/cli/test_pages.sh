@@ -160,7 +160,8 @@ check_command() {
 		;;
 	sh) [ -f "$source/$2" ] || missing "no file $2" ;;
 	perf/*.sh | perf/*.py) options_in "$source/$1" "$@" ;;
-	perf | bpftrace | gdb | pip | ssh | ssh-keygen | ssh-copy-id | sysctl) ;; # other programs: their files, and the millrace that they start
+	# Other programs: their files, and the millrace that they start.
+	perf | bpftrace | gdb | pip | ssh | ssh-keygen | ssh-copy-id | sysctl) ;;
 	*) missing "no test looks at such a command" ;;
 	esac
 }
