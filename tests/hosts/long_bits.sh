@@ -30,11 +30,16 @@ for network in ${BITS_NETWORKS:-mlp gpt cnn}; do
 			own=
 			case $system in
 			local_sgd) own='--set system.every=2 --set train.eval_every=2' ;;
-			asgd) own='--set train.microbatches=1 --set train.steps=12 --set train.eval_every=4 --set checkpoint.every=4' ;;
+			asgd)
+				own='--set train.microbatches=1 --set train.steps=12'
+				own="$own --set train.eval_every=4 --set checkpoint.every=4"
+				;;
 			cyclic) own="--set train.microbatches=$((2 * ranks))" ;;
 			esac
 			# Whole models that step beside each other keep no running means.
-			case $network$system in cnnasgd | cnncyclic) own="$own --set model.name=\"lenet\" --set data.image=[16,16,3]" ;; esac
+			case $network$system in
+			cnnasgd | cnncyclic) own="$own --set model.name=\"lenet\" --set data.image=[16,16,3]" ;;
+			esac
 			# shellcheck disable=SC2086 # words, or none
 			same $ranks $network.cfg --set machine.workers=$ranks $more $own --set "system.name=\"$system\""
 		done
