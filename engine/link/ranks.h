@@ -21,7 +21,7 @@
 #include "base/status.h"
 #include "link/channel.h"
 
-#define MR_COPIES_MOST 8388608   /* bytes of a message of which Open MPI has copies over TCP, as millrace-mpi sets it */
+#define MR_COPIES_MOST 8388608   /* first bytes of a message that Open MPI copies over TCP: millrace-mpi sets it */
 #define MR_RANKS_LOOK_NS 1000000 /* between two looks at workers and notes: each takes some 15 us of a core */
 
 enum { MR_RANKS_HOST = 64, MR_RANKS_CPUS = 512, MR_NOTE_TEXT = 1024 };
@@ -43,8 +43,8 @@ typedef struct mr_ranks mr_ranks;
 
 typedef struct mr_transport {
 	const char *name; /* such as "Open MPI 4.1.4" */
-	/** Bytes up to which the library sends a message between hosts from a copy, and gets it into one; 0: it has
-	 * none to speak of. */
+	/** The first bytes of a message between hosts, all of a shorter one, that the library sends from a copy and
+	 * gets into one; 0: it has none to speak of. */
 	uint64_t copies_most;
 	/** The kind of link between ranks; it carries what mr_ranks_own says goes between two. */
 	const mr_link_kind *kind;

@@ -27,14 +27,20 @@ static void add_bytes(const count *x, const mr_channel *c, double bytes)
 	x->out[of[c->edge.from] * r->n + of[c->edge.to]] += bytes;
 }
 
+/* Bytes of a message of @c of which there is a copy. */
+static size_t copied(const count *x, const mr_channel *c)
+{
+	return c->bytes < x->most ? c->bytes : (size_t)x->most;
+}
+
 /* @n messages of channel @c may be under way. */
 static void add_copies(count *x, const mr_channel *c, double n)
 {
 	const mr_ranks *r = x->run->c.ranks;
 	uint32_t from = r->of_worker[c->kind->first + c->edge.from], to = r->of_worker[c->kind->first + c->edge.to];
 
-	if (c->bytes <= x->most && ((from == r->self && x->far[to]) || (to == r->self && x->far[from])))
-		x->copies += (uint64_t)n * c->bytes;
+	if ((from == r->self && x->far[to]) || (to == r->self && x->far[from]))
+		x->copies += (uint64_t)n * copied(x, c);
 }
 
 /* Channel @c carries @times messages a step. */
@@ -69,16 +75,61 @@ static void add_boundaries(count *x, uint8_t pipe, uint16_t s)
 		add_boundary(x, &st->grad, pipe, (uint16_t)(s + 1), s, 1u << MR_OP_B | 1u << MR_OP_I);
 }
 
-static void add_ranges(count *x, const mr_stage_weights *b, uint16_t s)
+static const mr_channel *range_of(const mr_ranges *r, uint32_t i, uint32_t j, bool weights)
 {
+	return &(weights ? r->weights : r->gradients)[i * r->n + j].channel;
+}
+
+/* Messages of stage @s from shard @i to @j a step. */
+static double range_times(const count *x, uint16_t s, uint32_t i, uint32_t j, bool weights)
+{
+	const mr_stage_weights *b = &x->run->weights[s];
+
+	if (!weights)
+		return b->shard[i].need ? b->in_step : 0;
+	return b->sharded && mr_weights_group(b, i, j) ? mr_exec_fetches(x->run, (uint8_t)j, s) : b->in_step;
+}
+
+/* The stage whose memory the ranges of @b come to, of one stage after the other: fetched weights to rooms, released
+ * sums to two buffers. New weights behind released sums leave when shard @j has sent its own, which it does when it has
+ * the weights of the last stage with that buffer. NULL: they wait for no other stage. */
+static const mr_stage_weights *turns_of(const mr_stage_weights *b, uint32_t i, uint32_t j, bool weights)
+{
+	if (weights && b->sharded)
+		return !mr_weights_group(b, i, j) ? NULL : b->room_of ? b->room_of : b;
+	if (!b->ranges->released || (weights && !b->shard[j].need))
+		return NULL;
+	return b->lender ? b->lender : b;
+}
+
+/* Is a message of stage @s from shard @i to @j under way in the place of a larger one, or of one that counts? */
+static bool counts_elsewhere(const count *x, uint16_t s, uint32_t i, uint32_t j, bool weights)
+{
+	const mr_stage_weights *b = x->run->weights, *turns = turns_of(&b[s], i, j, weights);
+	size_t own = copied(x, range_of(b[s].ranges, i, j, weights));
+
+	for (uint16_t t = 0; turns && t < x->run->n_stages; t++) {
+		const mr_channel *c = b[t].ranges ? range_of(b[t].ranges, i, j, weights) : NULL;
+
+		if (c && turns_of(&b[t], i, j, weights) == turns && range_times(x, t, i, j, weights) > 0 &&
+		    (copied(x, c) > own || (copied(x, c) == own && t < s)))
+			return true;
+	}
+	return false;
+}
+
+static void add_ranges(count *x, uint16_t s)
+{
+	const mr_stage_weights *b = &x->run->weights[s];
 	const mr_ranges *r = b->ranges;
 
 	for (uint32_t i = 0; r && i < r->n; i++) {
-		for (uint32_t j = 0; j < r->n; j++) {
-			add(x, &r->gradients[i * r->n + j].channel, b->shard[i].need ? b->in_step : 0);
-			add(x, &r->weights[i * r->n + j].channel,
-			    b->sharded && mr_weights_group(b, i, j) ? mr_exec_fetches(x->run, (uint8_t)j, s)
-								    : (double)b->in_step);
+		for (uint32_t j = 0; j < 2 * r->n; j++) {
+			uint32_t to = j / 2;
+			bool weights = j % 2;
+
+			if (!x->far || !counts_elsewhere(x, s, i, to, weights))
+				add(x, range_of(r, i, to, weights), range_times(x, s, i, to, weights));
 		}
 		for (uint32_t j = 0; j < r->n_whole; j++)
 			add(x, &r->totals[i * r->n_whole + j].channel, b->in_step);
@@ -186,7 +237,7 @@ static void add_run(count *x)
 	for (uint16_t s = 0; s < run->n_stages; s++) {
 		for (unsigned p = 0; p < run->n_pipes; p++)
 			add_boundaries(x, (uint8_t)p, s);
-		add_ranges(x, &run->weights[s], s);
+		add_ranges(x, s);
 		add_layer_states(x, &run->weights[s]);
 		if (run->replicas)
 			add_replicas(x, &run->replicas[s]);

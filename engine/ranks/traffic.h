@@ -9,8 +9,9 @@
  * that never repeats has none. */
 void mr_rank_traffic(const mr_run *run, double *out);
 
-/** Bytes of the messages that may be under way at once between this rank and those that are @far, [ranks], both ways;
- * without those that are larger than @most. Of a run that is laid out. */
+/** Bytes of the messages that may be under way at once between this rank and those that are @far, [ranks], both ways,
+ * of each message at most @most. Of stages whose ranges take turns in a buffer or a room (weights/ranges.h)
+ * the largest counts. Of a run that is laid out. */
 uint64_t mr_rank_copies(const mr_run *run, const bool *far, uint64_t most);
 
 #endif

@@ -180,6 +180,32 @@ static void each_rank_has_its_own_memory(void)
 	}
 }
 
+/* MPI's copies of what rank 0 of two, with two workers each, sends and gets. @system lacks its last quote. */
+static uint64_t copies(const char *system)
+{
+	mr_memory_plan m;
+	mr_session s;
+	char name[100];
+
+	snprintf(name, sizeof(name), "data_parallel\"; chunks = 5; %s", system);
+	MR_CHECK_OK(try_open(name, "hosts = 2; links = \"1e-4,1e8\";", "", &s));
+	MR_CHECK_OK(mr_memory_plan_of_rank(&s, 0, &m));
+	close_all(&s);
+	return m.bytes[MR_MEMORY_MESSAGES];
+}
+
+/* Of five stages two sums and two new weights are under way at a time, or as many fetched ones as there are rooms: each
+ * a quarter of a layer of 24 x 24 in f32, between two workers and two others, both ways. */
+static void copies_take_turns(void)
+{
+	uint64_t one = copies("rooms = 3; parameters = \"sharded") - copies("rooms = 2; parameters = \"sharded");
+
+	CU_ASSERT(one >= 8 * (24 * 24 + 24) && one < 9 * (24 * 24 + 24));
+	CU_ASSERT_EQUAL(copies("rooms = 2; parameters = \"sharded"), 4 * one);
+	CU_ASSERT_EQUAL(copies("gradients = \"released"), 4 * one);
+	CU_ASSERT(copies("gradients = \"summed") > 6 * one);
+}
+
 /* The ranks of a host have its memory together: a half of that of a machine with the cores of both. */
 static void ranks_of_a_host_fit(void)
 {
@@ -310,6 +336,7 @@ void mr_suite_host_map(void)
 	MR_TEST(forecasts_count_messages);
 	MR_TEST(hosts_share_no_weights);
 	MR_TEST(each_rank_has_its_own_memory);
+	MR_TEST(copies_take_turns);
 	MR_TEST(ranks_of_a_host_fit);
 	MR_TEST(files_come_back);
 	MR_TEST(bad_files_are_refused);
