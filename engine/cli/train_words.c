@@ -165,25 +165,29 @@ static void print_unknown_delays(const mr_train *t, bool known)
 static void print_workers(const mr_train *t)
 {
 	const mr_run *run = mr_executor_run_of(&t->s.executor);
-	mr_report_worker_row *rows = calloc(run->n_workers, sizeof(*rows));
-	char(*text)[64] = calloc(run->n_workers, sizeof(*text));
+	uint32_t n = mr_executor_rows(&t->s.executor), shares = mr_executor_shares(&t->s.executor);
+	mr_report_worker_row *rows = calloc(n, sizeof(*rows));
+	char(*text)[64] = calloc(n, sizeof(*text));
 	mr_staleness_row *stale = calloc(run->n_stages, sizeof(*stale));
 	uint64_t(*bins)[MR_STALENESS_BINS] = calloc(run->n_stages, sizeof(*bins));
 	bool delays_known = true;
 
-	for (uint16_t w = 0; rows && text && w < run->n_workers; w++) {
-		mr_worker_stages_text(run->c.plan, w, text[w], sizeof(text[w]));
-		rows[w] = (mr_report_worker_row){.worker = w, .stages = text[w],
-						 .times = mr_worker_times(&t->s.executor, w, t->train_ns),
-						 .lost_known = run->worker[w].delay.n > 0};
-		delays_known = delays_known && rows[w].lost_known;
+	for (uint32_t i = 0; rows && text && i < n; i++) {
+		const mr_worker *w = mr_executor_row(&t->s.executor, i);
+
+		mr_worker_stages_text(run->c.plan, w->id, text[i], sizeof(text[i]));
+		rows[i] = (mr_report_worker_row){.worker = w->id, .share = shares > 1 ? i % shares : (double)NAN,
+						 .stages = text[i],
+						 .times = mr_worker_times(&t->s.executor, i, t->train_ns),
+						 .lost_known = w->delay.n > 0};
+		delays_known = delays_known && rows[i].lost_known;
 	}
 	for (uint16_t s = 0; stale && bins && s < run->n_stages; s++) {
 		mr_run_staleness(run, s, bins[s]);
 		stale[s] = (mr_staleness_row){s, MR_COUNTS(bins[s], MR_STALENESS_BINS)};
 	}
 	if (rows && text)
-		complain(mr_report_workers(rows, run->n_workers, stdout));
+		complain(mr_report_workers(rows, n, stdout));
 	print_unknown_delays(t, delays_known);
 	if (stale && bins)
 		complain(mr_report_staleness(stale, run->n_stages, stdout));

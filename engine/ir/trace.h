@@ -35,7 +35,7 @@ typedef struct mr_trace_rec {
 	uint16_t worker;
 	uint8_t op;
 	uint8_t pipe;
-	uint16_t pad;
+	uint16_t share;    /* of the worker (exec/shares.h), in records of several shares */
 	uint32_t n_commits; /* engine, replay: commits of all stages when this began; of an op that commits, those
 	                       before its own */
 } mr_trace_rec;

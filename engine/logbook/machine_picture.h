@@ -8,8 +8,8 @@
 
 #include "session/session.h"
 
-/** Append what worker @w of @s does, and where: "w0: stage 0, 2; CPU 0-3; node 0". */
-void mr_machine_worker_text(const mr_session *s, uint16_t w, mr_strbuf *text);
+/** Append what row @row of @s (mr_executor_rows) does, and where: "w0: stage 0, 2; CPU 0-3; node 0". */
+void mr_machine_row_text(const mr_session *s, uint32_t row, mr_strbuf *text);
 
 /** Draw nodes, caches and cores of the open session @s, and which worker has which, as an SVG file. Errors: MR_EIO,
  * MR_ERESOURCE. */

@@ -98,32 +98,34 @@ static void put_nodes(mr_json_writer *w, const mr_topo *t)
 }
 
 /* Of all sessions. */
-static void put_times(mr_json_writer *w, const mr_run_facts *f, uint16_t worker)
+static void put_times(mr_json_writer *w, const mr_run_facts *f, uint32_t row, uint32_t n_rows)
 {
 	mr_times t = {.elapsed = 0};
 
 	if (f->train_ns)
-		t = mr_worker_times(&f->s->executor, worker, f->train_ns);
-	mr_run_sessions_add_times(&f->sessions, f->s->place.n_workers, worker, &t);
+		t = mr_worker_times(&f->s->executor, row, f->train_ns);
+	mr_run_sessions_add_times(&f->sessions, n_rows, row, &t);
 	if (t.elapsed > 0)
 		mr_record_put(MR_RECORD_TIMES, &t, w);
 }
 
 static void put_workers(mr_json_writer *w, const mr_run_facts *f)
 {
+	uint32_t shares = f->s->n_shares ? f->s->n_shares : 1, n = f->s->place.n_workers * shares;
 	mr_strbuf text = {0};
 
 	mr_json_field_array(w, "workers");
-	for (uint32_t i = 0; i < f->s->place.n_workers; i++) {
-		const mr_place_worker *at = &f->s->place.worker[i];
-		mr_place_row row = {i, at->node_os, MR_COUNTS(at->cpu, at->n_threads), NULL};
+	for (uint32_t i = 0; i < n; i++) {
+		const mr_place_worker *at = mr_session_row_place(f->s, i);
+		mr_place_row row = {i / shares, shares > 1 ? i % shares : (double)NAN, at->node_os,
+				    MR_COUNTS(at->cpu, at->n_threads), NULL};
 
 		mr_strbuf_reset(&text);
-		mr_machine_worker_text(f->s, (uint16_t)i, &text);
+		mr_machine_row_text(f->s, i, &text);
 		row.text = mr_strbuf_text(&text);
 		mr_json_begin_object(w);
 		mr_record_put(MR_RECORD_PLACE, &row, w);
-		put_times(w, f, (uint16_t)i);
+		put_times(w, f, i, n);
 		mr_json_end_object(w);
 	}
 	mr_json_end_array(w);
@@ -204,6 +206,7 @@ static void put_staleness(mr_json_writer *w, const mr_run_facts *f)
 static void put_timeline(mr_json_writer *w, const mr_run_facts *f)
 {
 	mr_timeline_row row = {f->what, f->traced, f->s->plan->contract.flush == MR_FLUSH_NONE};
+	uint32_t shares = f->traced ? mr_executor_shares(&f->s->executor) : 1;
 	uint64_t from = f->rec[0].begin_ns; /* keep() has sorted them */
 
 	mr_json_field_object(w, "timeline");
@@ -211,8 +214,8 @@ static void put_timeline(mr_json_writer *w, const mr_run_facts *f)
 	mr_json_field_array(w, "records");
 	for (size_t i = 0; i < f->n_rec; i++) {
 		const mr_trace_rec *r = &f->rec[i];
-		mr_instruction_row x = {r->worker, r->op, r->stage, r->pipe, r->micro, r->version,
-					r->begin_ns - from, r->end_ns - from};
+		mr_instruction_row x = {r->worker / shares, r->op, r->stage, r->pipe, r->micro, r->version,
+					r->begin_ns - from, r->end_ns - from, r->share};
 
 		mr_record_put_array(MR_RECORD_INSTRUCTION, &x, w);
 	}
@@ -298,11 +301,6 @@ mr_status mr_run_facts_begin(mr_run_facts *f, const mr_session *s, const char *p
 
 /* --- timeline --- */
 
-uint64_t mr_run_step_of(const mr_run *run, const mr_trace_rec *r)
-{
-	return r->op <= MR_OP_W ? r->micro / run->c.plan->contract.need + 1 : r->version;
-}
-
 static int by_begin(const void *a, const void *b)
 {
 	const mr_trace_rec *x = a, *y = b;
@@ -321,27 +319,15 @@ static void keep(mr_run_facts *f, mr_trace_rec *rec, size_t n)
 
 mr_status mr_run_facts_trace(mr_run_facts *f, uint64_t first, uint64_t last)
 {
-	const mr_run *run = mr_executor_run_of(&f->s->executor);
+	const mr_executor *x = &f->s->executor;
 	mr_trace_rec *rec;
-	size_t n = 0, room = 0;
+	size_t n;
 
 	last = last > first + 1 ? first + 1 : last; /* two steps show what a step is */
-	for (uint16_t w = 0; w < run->n_workers; w++)
-		room += run->worker[w].n_trace < MR_TRACE_RING ? run->worker[w].n_trace : MR_TRACE_RING;
-	rec = calloc(room + 1, sizeof(*rec));
+	rec = calloc(mr_executor_records(x, first, last, NULL) + 1, sizeof(*rec));
 	if (!rec)
 		return mr_fail(MR_ERESOURCE, "no memory for a timeline");
-	for (uint16_t w = 0; w < run->n_workers; w++) {
-		const mr_worker *k = &run->worker[w];
-
-		for (uint64_t i = k->n_trace > MR_TRACE_RING ? k->n_trace - MR_TRACE_RING : 0; i < k->n_trace; i++) {
-			const mr_trace_rec *r = &k->trace[i % MR_TRACE_RING];
-			uint64_t step = mr_run_step_of(run, r);
-
-			if (step >= first && step <= last)
-				rec[n++] = *r;
-		}
-	}
+	n = mr_executor_records(x, first, last, rec);
 	if (first == last)
 		snprintf(f->what, sizeof(f->what), "Step %llu as it was measured.", (unsigned long long)first);
 	else

@@ -27,7 +27,7 @@ typedef struct mr_run_facts {
 	mr_trace_rec *rec;    /* [n_rec] the timeline; owned */
 	size_t n_rec;
 	char what[700];       /* of the timeline */
-	bool traced;          /* it was measured */
+	bool traced;          /* it was measured; rec->worker is then a row (mr_executor_rows) */
 	mr_roofline roofline; /* at the end */
 } mr_run_facts;
 
@@ -44,8 +44,5 @@ mr_status mr_run_facts_end(mr_run_facts *f, const mr_figures *figures, uint64_t 
 			   const mr_roofline *roofline) MR_MUST_USE;
 
 void mr_run_facts_fini(mr_run_facts *f);
-
-/** The step to which the trace record @r of @run belongs. */
-uint64_t mr_run_step_of(const mr_run *run, const mr_trace_rec *r);
 
 #endif

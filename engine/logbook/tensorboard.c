@@ -58,9 +58,10 @@ mr_status mr_tensorboard_open(const char *dir, uint64_t step, mr_events **out)
 
 mr_status mr_tensorboard_timeline(mr_events *e, const mr_run_facts *f, uint64_t step)
 {
+	uint32_t shares = f->traced ? mr_executor_shares(&f->s->executor) : 1;
 	mr_schedule_picture p = {.rec = f->rec,
 				 .n_rec = f->n_rec,
-				 .n_workers = (uint16_t)f->s->place.n_workers,
+				 .n_workers = (uint16_t)(f->s->place.n_workers * shares),
 				 .unit = 1e6};
 	uint32_t width, height;
 	mr_strbuf png = {0};

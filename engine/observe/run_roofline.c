@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "costs/cost_model.h"
+#include "session/shares.h"
 
 /* F, I and W of a layer, or sums of them. */
 typedef struct work {
@@ -42,7 +43,8 @@ static work work_of(const mr_session *s, uint32_t first, uint32_t end, mr_op op,
 	return sum;
 }
 
-/* The mean instruction @op of worker @w; a plan repeats its body. */
+/* The mean instruction @op of worker @w, or of a share of it: all have as much to do as the first. A plan repeats its
+ * body. */
 static work mean_of(const mr_session *s, uint16_t w, mr_op op, const mr_speed_limits *limits)
 {
 	const mr_list *list = mr_plan_list(s->plan, w, MR_BODY);
@@ -87,12 +89,12 @@ static void keep(mr_roofline *r, const mr_roofline_point *p)
 	r->point[r->n - 1] = *p;
 }
 
-static void put(mr_roofline *r, uint16_t w, mr_op op, const work *each, uint64_t n, uint64_t ns)
+static void put(mr_roofline *r, const char *name, mr_op op, const work *each, uint64_t n, uint64_t ns)
 {
 	mr_roofline_point p = {.flop = each->flops * (double)n, .bytes = each->bytes * (double)n,
 			       .seconds = (double)ns * 1e-9, .least = each->least_s * (double)n};
 
-	snprintf(p.name, sizeof(p.name), "w%u %s", w, mr_op_name((uint8_t)op));
+	snprintf(p.name, sizeof(p.name), "%s %s", name, mr_op_name((uint8_t)op));
 	if (p.flop > 0 && p.bytes > 0 && ns)
 		keep(r, &p);
 }
@@ -100,18 +102,21 @@ static void put(mr_roofline *r, uint16_t w, mr_op op, const work *each, uint64_t
 mr_roofline mr_run_roofline(const mr_session *s, double peak, const mr_bandwidth *b)
 {
 	static const mr_op ops[] = {MR_OP_F, MR_OP_R, MR_OP_B, MR_OP_I, MR_OP_W};
-	const mr_run *run = mr_executor_run_of(&s->executor);
+	uint32_t shares = mr_executor_shares(&s->executor);
 	mr_speed_limits first = mr_speed_limits_of(s->place.worker[0].n_threads, peak, b);
 	mr_roofline r = mr_speed_roofline(&first, s->place.worker[0].n_threads);
 
-	for (uint16_t w = 0; w < run->n_workers; w++) {
-		mr_speed_limits limits = mr_speed_limits_of(s->place.worker[w].n_threads, peak, b);
-		const mr_worker_stats *st = &run->worker[w].stats;
+	for (uint32_t i = 0; i < mr_executor_rows(&s->executor); i++) {
+		mr_speed_limits limits = mr_speed_limits_of(mr_session_row_place(s, i)->n_threads, peak, b);
+		const mr_worker *w = mr_executor_row(&s->executor, i);
+		const mr_worker_stats *st = &w->stats;
+		char name[24];
 
 		for (size_t k = 0; k < sizeof(ops) / sizeof(ops[0]); k++) {
-			work each = mean_of(s, w, ops[k], &limits);
+			work each = mean_of(s, w->id, ops[k], &limits);
 
-			put(&r, w, ops[k], &each, st->count[ops[k]], st->busy_ns[ops[k]]);
+			put(&r, mr_report_row_name(i, shares, name), ops[k], &each, st->count[ops[k]],
+			    st->busy_ns[ops[k]]);
 		}
 	}
 	return r;

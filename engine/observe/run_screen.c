@@ -128,14 +128,15 @@ static void shorten(char *line, unsigned columns)
 static void put_worker(page *p, const mr_run_status *s, uint32_t i)
 {
 	const mr_run_status_worker *w = &s->worker[i];
-	char line[256], busy[BUSY_BAR + 1], wait[32], share[8] = "-";
+	char line[256], busy[BUSY_BAR + 1], wait[32], share[8] = "-", name[24];
 
 	bar(w->part.row.busy, BUSY_BAR, busy);
 	if (!isnan(w->part.row.busy))
 		snprintf(share, sizeof(share), "%.0f%%", 100 * w->part.row.busy);
 	main_wait(&w->part, wait, sizeof(wait));
-	snprintf(line, sizeof(line), "w%-4u %-8.8s %-7.7s %s %4s  %-15s %s", i, w->row.stages, w->row.cores, busy,
-		 share, wait, w->row.doing);
+	snprintf(line, sizeof(line), "%-5s %-8.8s %-7.7s %s %4s  %-15s %s",
+		 mr_report_worker_name(w->row.worker, w->row.share, name), w->row.stages, w->row.cores, busy, share,
+		 wait, w->row.doing);
 	shorten(line, p->columns);
 	put_line(p, line);
 }
@@ -145,7 +146,8 @@ static void put_workers(page *p, const mr_run_status *s)
 {
 	uint32_t fit = s->n_workers <= p->left ? s->n_workers : p->left - 1;
 	double least = INFINITY, most = -INFINITY;
-	char line[256];
+	char line[256], from[24], to[24];
+	const mr_worker_row *first, *last;
 
 	if (!p->left)
 		return;
@@ -157,8 +159,11 @@ static void put_workers(page *p, const mr_run_status *s)
 		least = fmin(least, s->worker[i].part.row.busy);
 		most = fmax(most, s->worker[i].part.row.busy);
 	}
-	snprintf(line, sizeof(line), "and w%u to w%u: busy %.0f%% to %.0f%% (--json has each)", fit, s->n_workers - 1,
-		 100 * least, 100 * most);
+	first = &s->worker[fit].row;
+	last = &s->worker[s->n_workers - 1].row;
+	snprintf(line, sizeof(line), "and %s to %s: busy %.0f%% to %.0f%% (--json has each)",
+		 mr_report_worker_name(first->worker, first->share, from),
+		 mr_report_worker_name(last->worker, last->share, to), 100 * least, 100 * most);
 	put_line(p, line);
 }
 

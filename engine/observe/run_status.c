@@ -1,9 +1,11 @@
 #include "observe/run_status.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "session/shares.h"
 #include "session/worker_text.h"
 
 static void take_doing(const mr_worker *w, char *text, size_t size)
@@ -21,17 +23,19 @@ static void take_doing(const mr_worker *w, char *text, size_t size)
 			 (unsigned)doing);
 }
 
-static void take_worker(const mr_session *s, uint16_t id, const mr_worker_window *w, mr_run_status_worker *out)
+static void take_row(const mr_session *s, uint32_t i, const mr_worker_window *w, mr_run_status_worker *out)
 {
-	const mr_run *run = mr_executor_run_of(&s->executor);
+	const mr_worker *worker = mr_executor_row(&s->executor, i);
+	uint32_t shares = mr_executor_shares(&s->executor);
 	mr_worker_row *row = &out->row;
 
-	row->worker = id;
-	mr_worker_cores_text(&s->place.worker[id], row->cores, sizeof(row->cores));
-	mr_worker_stages_text(run->c.plan, id, row->stages, sizeof(row->stages));
-	take_doing(&run->worker[id], row->doing, sizeof(row->doing));
-	row->instructions = atomic_load_explicit(&run->worker[id].beat, memory_order_relaxed);
-	out->part = id < w->n_workers ? w->worker[id] : mr_times_unknown();
+	row->worker = worker->id;
+	row->share = shares > 1 ? i % shares : (double)NAN;
+	mr_worker_cores_text(mr_session_row_place(s, i), row->cores, sizeof(row->cores));
+	mr_worker_stages_text(worker->run->c.plan, worker->id, row->stages, sizeof(row->stages));
+	take_doing(worker, row->doing, sizeof(row->doing));
+	row->instructions = atomic_load_explicit(&worker->beat, memory_order_relaxed);
+	out->part = i < w->n_rows ? w->row[i] : mr_times_unknown();
 }
 
 static mr_weights_row weights_of(const mr_run *run, uint16_t s)
@@ -46,15 +50,16 @@ static mr_weights_row weights_of(const mr_run *run, uint16_t s)
 static mr_status take_workers(const mr_session *s, const mr_worker_window *w, mr_run_status *out)
 {
 	const mr_run *run = mr_executor_run_of(&s->executor);
+	uint32_t n = mr_executor_rows(&s->executor);
 
-	out->worker = calloc(run->n_workers, sizeof(*out->worker));
+	out->worker = calloc(n, sizeof(*out->worker));
 	out->stage = calloc(run->n_stages + 1u, sizeof(*out->stage));
 	if (!out->worker || !out->stage)
-		return mr_fail(MR_ERESOURCE, "no memory for the status of %u workers", run->n_workers);
-	out->n_workers = run->n_workers;
+		return mr_fail(MR_ERESOURCE, "no memory for the status of %u workers", n);
+	out->n_workers = n;
 	out->n_stages = run->n_stages;
-	for (uint16_t i = 0; i < out->n_workers; i++)
-		take_worker(s, i, w, &out->worker[i]);
+	for (uint32_t i = 0; i < n; i++)
+		take_row(s, i, w, &out->worker[i]);
 	for (uint16_t i = 0; i < out->n_stages; i++)
 		out->stage[i] = weights_of(run, i);
 	return MR_OK;

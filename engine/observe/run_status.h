@@ -26,7 +26,7 @@ typedef struct mr_run_status {
 	mr_status_row row;
 	mr_figures now;
 	uint32_t n_workers, n_stages;
-	mr_run_status_worker *worker; /* [n_workers] owned */
+	mr_run_status_worker *worker; /* [n_workers] owned; of shares one each, worker by worker */
 	mr_weights_row *stage;        /* [n_stages] owned */
 } mr_run_status;
 

@@ -16,17 +16,17 @@ mr_times mr_times_unknown(void)
 
 static void make(mr_worker_window *w, const mr_executor *x)
 {
-	uint16_t n = mr_executor_run_of(x)->n_workers;
+	uint32_t n = mr_executor_rows(x);
 
 	w->spent = calloc((size_t)n * MR_N_WAITS, sizeof(*w->spent));
-	w->worker = calloc(n, sizeof(*w->worker));
-	w->n_workers = w->spent && w->worker ? n : 0;
-	for (uint16_t i = 0; i < w->n_workers; i++)
-		w->worker[i] = mr_times_unknown();
+	w->row = calloc(n, sizeof(*w->row));
+	w->n_rows = w->spent && w->row ? n : 0;
+	for (uint32_t i = 0; i < w->n_rows; i++)
+		w->row[i] = mr_times_unknown();
 }
 
-/* What worker @id has spent so far. */
-static void read(const mr_executor *x, uint16_t id, bool whole, uint64_t spent[MR_N_WAITS])
+/* What row @id has spent so far. */
+static void read(const mr_executor *x, uint32_t id, bool whole, uint64_t spent[MR_N_WAITS])
 {
 	uint64_t busy;
 
@@ -53,11 +53,11 @@ static mr_message_sum between(const mr_executor *x)
 
 void mr_worker_window_begin(mr_worker_window *w, const mr_executor *x, uint64_t now_ns)
 {
-	if (!w->worker)
+	if (!w->row)
 		make(w, x);
 	w->begin_ns = now_ns;
 	w->between = between(x);
-	for (uint16_t i = 0; i < w->n_workers; i++)
+	for (uint32_t i = 0; i < w->n_rows; i++)
 		read(x, i, false, w->spent + (size_t)i * MR_N_WAITS);
 }
 
@@ -83,8 +83,8 @@ static void fill_between(const mr_worker_window *w, const mr_executor *x, uint64
 
 	if (!mr_executor_run_of(x)->between)
 		return;
-	all->link_send = part(w->between.send_ns, now.send_ns, ns * w->n_workers);
-	all->link_wait = part(w->between.wait_ns, now.wait_ns, ns * w->n_workers);
+	all->link_send = part(w->between.send_ns, now.send_ns, ns * w->n_rows);
+	all->link_wait = part(w->between.wait_ns, now.wait_ns, ns * w->n_rows);
 	all->link_wire = round(1e4 * (double)(now.wire_ns - w->between.wire_ns) / (double)ns) / 1e4;
 }
 
@@ -92,13 +92,13 @@ void mr_worker_window_take(mr_worker_window *w, const mr_executor *x, uint64_t n
 {
 	uint64_t ns = now_ns - w->begin_ns, after[MR_N_WAITS];
 
-	if (!w->n_workers || now_ns <= w->begin_ns || (!any && ns < SHORTEST_NS))
+	if (!w->n_rows || now_ns <= w->begin_ns || (!any && ns < SHORTEST_NS))
 		return;
-	for (uint16_t i = 0; i < w->n_workers; i++) {
+	for (uint32_t i = 0; i < w->n_rows; i++) {
 		read(x, i, false, after);
-		fill(&w->worker[i], w->spent + (size_t)i * MR_N_WAITS, after, ns);
+		fill(&w->row[i], w->spent + (size_t)i * MR_N_WAITS, after, ns);
 	}
-	mr_figures_of_workers(w->worker, w->n_workers, all);
+	mr_figures_of_workers(w->row, w->n_rows, all);
 	fill_between(w, x, ns, all);
 	mr_worker_window_begin(w, x, now_ns);
 }
@@ -108,13 +108,13 @@ void mr_worker_window_whole(mr_worker_window *w, const mr_executor *x, uint64_t 
 	const uint64_t none[MR_N_WAITS] = {0};
 	uint64_t after[MR_N_WAITS];
 
-	if (!w->worker)
+	if (!w->row)
 		make(w, x);
-	for (uint16_t i = 0; i < w->n_workers; i++) {
+	for (uint32_t i = 0; i < w->n_rows; i++) {
 		read(x, i, true, after);
-		fill(&w->worker[i], none, after, train_ns);
+		fill(&w->row[i], none, after, train_ns);
 	}
-	mr_figures_of_workers(w->worker, w->n_workers, all);
+	mr_figures_of_workers(w->row, w->n_rows, all);
 	w->between = (mr_message_sum){0};
 	fill_between(w, x, train_ns, all);
 }
@@ -122,11 +122,11 @@ void mr_worker_window_whole(mr_worker_window *w, const mr_executor *x, uint64_t 
 void mr_worker_window_fini(mr_worker_window *w)
 {
 	free(w->spent);
-	free(w->worker);
+	free(w->row);
 	*w = (mr_worker_window){0};
 }
 
-mr_times mr_worker_times(const mr_executor *x, uint16_t id, uint64_t train_ns)
+mr_times mr_worker_times(const mr_executor *x, uint32_t id, uint64_t train_ns)
 {
 	uint64_t spent[MR_N_WAITS] = {0};
 	mr_times t = {.elapsed = (double)train_ns / 1e9};

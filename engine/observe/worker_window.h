@@ -1,6 +1,6 @@
 /*
  * worker_window.h - what the workers did since a moment: the part of the time in which each computed, and the parts in
- * which it waited, by cause.
+ * which it waited, by cause. Shares of workers are rows of their own (mr_executor_rows).
  *
  * Single steps are too short to measure that: a window has at least a fifth of a second.
  */
@@ -14,17 +14,17 @@
 /* All zero: not begun. */
 typedef struct mr_worker_window {
 	uint64_t begin_ns;
-	uint64_t *spent;    /* [n_workers][MR_N_WAITS] then: computing in place of MR_WAIT_NONE, waiting; owned */
-	mr_times *worker;   /* [n_workers] parts of the last whole window; NAN before the first; owned */
+	uint64_t *spent;    /* [n_rows][MR_N_WAITS] then: computing in place of MR_WAIT_NONE, waiting; owned */
+	mr_times *row;      /* [n_rows] parts of the last whole window; NAN before the first; owned */
 	mr_message_sum between; /* of all ranks, then */
-	uint16_t n_workers; /* 0: not begun, or no memory */
+	uint32_t n_rows;    /* 0: not begun, or no memory */
 } mr_worker_window;
 
 /** Begin a window at @now_ns: before the first step, and after what it must not include. Without memory the figures
  * stay unknown. */
 void mr_worker_window_begin(mr_worker_window *w, const mr_executor *x, uint64_t now_ns);
 
-/** If the window of @x is long enough at @now_ns (@any: however short), fill in w->worker and the figures of all
+/** If the window of @x is long enough at @now_ns (@any: however short), fill in w->row and the figures of all
  * workers together in @all, and begin the next. */
 void mr_worker_window_take(mr_worker_window *w, const mr_executor *x, uint64_t now_ns, bool any, mr_figures *all);
 
@@ -35,7 +35,7 @@ void mr_worker_window_fini(mr_worker_window *w);
 
 mr_times mr_times_unknown(void);
 
-/** The seconds of worker @id in the training of this session, which took @train_ns; while paused. */
-mr_times mr_worker_times(const mr_executor *x, uint16_t id, uint64_t train_ns);
+/** The seconds of row @id in the training of this session, which took @train_ns; while paused. */
+mr_times mr_worker_times(const mr_executor *x, uint32_t id, uint64_t train_ns);
 
 #endif

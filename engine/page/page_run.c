@@ -62,27 +62,46 @@ static mr_status put_rows(mr_page *p, bar_rows *x, mr_status st, const char *not
 
 /* --- timeline --- */
 
-static mr_trace_rec record_of(const mr_json *j)
+/* The records of @timeline, of as many shares as @p says, in its rows. */
+static void read_records(const mr_json *records, mr_schedule_picture *p, mr_trace_rec *to)
 {
 	mr_instruction_row r;
 
-	mr_record_get(MR_RECORD_INSTRUCTION, j, &r);
-	return (mr_trace_rec){
-		.worker = (uint16_t)r.worker,
-		.op = (uint8_t)r.op,
-		.stage = (uint16_t)r.stage,
-		.pipe = (uint8_t)r.pipe,
-		.micro = (uint32_t)r.micro,
-		.version = (uint32_t)r.version,
-		.begin_ns = r.begin,
-		.end_ns = r.end,
-	};
+	for (size_t i = 0; i < p->n_rec; i++) {
+		mr_record_get(MR_RECORD_INSTRUCTION, mr_json_at(records, i), &r);
+		to[i] = (mr_trace_rec){
+			.worker = (uint16_t)(r.worker * p->n_shares + r.share),
+			.op = (uint8_t)r.op,
+			.stage = (uint16_t)r.stage,
+			.pipe = (uint8_t)r.pipe,
+			.micro = (uint32_t)r.micro,
+			.version = (uint32_t)r.version,
+			.begin_ns = r.begin,
+			.end_ns = r.end,
+		};
+		if (to[i].worker >= p->n_workers)
+			p->n_workers = (uint16_t)(to[i].worker + 1);
+	}
+}
+
+/* Shares of a worker in @records; 1: it is whole. */
+static uint32_t shares_in(const mr_json *records)
+{
+	mr_instruction_row r;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < mr_json_size(records); i++) {
+		mr_record_get(MR_RECORD_INSTRUCTION, mr_json_at(records, i), &r);
+		most = r.share > most ? r.share : most;
+	}
+	return (uint32_t)(most + 1);
 }
 
 static mr_status draw_timeline(mr_page *p, const mr_json *timeline)
 {
 	const mr_json *records = mr_json_get(timeline, "records");
-	mr_schedule_picture picture = {.n_rec = mr_json_size(records), .unit = 1e6, .unit_name = "ms"};
+	mr_schedule_picture picture = {.n_rec = mr_json_size(records), .n_shares = shares_in(records), .unit = 1e6,
+				       .unit_name = "ms"};
 	mr_trace_rec *rec = calloc(picture.n_rec + 1, sizeof(*rec));
 	mr_timeline_row row;
 	mr_status st;
@@ -90,11 +109,7 @@ static mr_status draw_timeline(mr_page *p, const mr_json *timeline)
 
 	if (!rec)
 		return mr_fail(MR_ERESOURCE, "no memory for a timeline");
-	for (size_t i = 0; i < picture.n_rec; i++) {
-		rec[i] = record_of(mr_json_at(records, i));
-		if (rec[i].worker >= picture.n_workers)
-			picture.n_workers = (uint16_t)(rec[i].worker + 1);
-	}
+	read_records(records, &picture, rec);
 	picture.rec = rec;
 	mr_record_get(MR_RECORD_TIMELINE, timeline, &row);
 	picture.versions = row.versions;
@@ -215,12 +230,15 @@ mr_status mr_page_time(mr_page *p)
 	part[MR_N_WAITS] = "engine";
 	for (size_t i = 0; st == MR_OK && i < mr_json_size(workers); i++) {
 		mr_times times;
+		mr_place_row at;
 		double *value;
+		char name[24];
 
 		mr_record_get(MR_RECORD_TIMES, mr_json_at(workers, i), &times);
+		mr_record_get(MR_RECORD_PLACE, mr_json_at(workers, i), &at);
 		if (!(times.elapsed > 0))
 			continue;
-		value = add_row(&x, "w", i, "");
+		value = add_row(&x, NULL, 0, mr_report_worker_name(at.worker, at.share, name));
 		fill_worker(&times, value);
 		snprintf(x.text[x.b.n - 1], sizeof(x.text[0]), "busy %.1f %%", value[0]);
 	}

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "report/figures.h"
+#include "report/records.h"
 
 #define PID 1
 
@@ -37,6 +38,7 @@ static int by_flow(const void *pa, const void *pb)
 	const mr_trace_rec *a = *(const mr_trace_rec *const *)pa, *b = *(const mr_trace_rec *const *)pb;
 	int d = order_u64(flow_of(a), flow_of(b));
 
+	d = d ? d : order_u64(a->share, b->share);
 	d = d ? d : order_u64(a->pipe, b->pipe);
 	d = d ? d : order_u64(a->micro, b->micro);
 	d = d ? d : order_u64(a->stage, b->stage);
@@ -66,9 +68,9 @@ static void put_names(mr_json_writer *w, const mr_chrome *c)
 	mr_json_end_object(w);
 	mr_json_end_object(w);
 	for (unsigned i = 0; i < c->n_workers; i++) {
-		char name[16];
+		char name[24];
 
-		snprintf(name, sizeof(name), "w%u", i);
+		mr_report_row_name(i, c->n_shares, name);
 		begin_event(w, "M", "thread_name", (uint16_t)i);
 		mr_json_field_object(w, "args");
 		mr_json_field_string(w, "name", c->tracks ? c->tracks[i] : name);
@@ -156,7 +158,7 @@ static void put_arrow(mr_json_writer *w, const mr_trace_rec *from, const mr_trac
 
 static bool same_flow(const mr_trace_rec *a, const mr_trace_rec *b)
 {
-	return flow_of(a) == flow_of(b) && a->pipe == b->pipe && a->micro == b->micro;
+	return flow_of(a) == flow_of(b) && a->share == b->share && a->pipe == b->pipe && a->micro == b->micro;
 }
 
 /* End of the run of records of @sorted[@i]'s stage. */
@@ -192,20 +194,30 @@ static void put_arrows(mr_json_writer *w, const mr_trace_rec *const *sorted, siz
 /* What a message carries, by mr_edge_kind (link/channel.h); a boundary's without bytes is a buffer that comes back. */
 static const char *message_name(const mr_message_time *m)
 {
-	static const char *const names[] = {"activation", "gradient", "sum", "weights", "event"};
+	static const char *const names[] = {"activation", "gradient", "sum", "weights", "event", "meeting"};
 
 	if (m->kind <= 1 && !m->bytes)
 		return "free buffer";
 	return m->kind < sizeof(names) / sizeof(names[0]) ? names[m->kind] : "message";
 }
 
-/* The begin ("b") or the end ("e") of message @m. */
-static void put_message_end(mr_json_writer *w, const mr_message_time *m, const char *phase, uint64_t id)
+static uint16_t track_of(const mr_chrome *c, uint16_t worker)
 {
-	char name[48];
+	uint32_t shares = c->n_shares > 1 ? c->n_shares : 1, workers = c->n_workers / shares;
 
-	snprintf(name, sizeof(name), "w%u to w%u: %s", m->from, m->to, message_name(m));
-	begin_event(w, phase, name, *phase == 'b' ? m->from : m->to);
+	return (uint16_t)(worker % workers * shares + worker / workers);
+}
+
+/* The begin ("b") or the end ("e") of message @m. */
+static void put_message_end(mr_json_writer *w, const mr_chrome *c, const mr_message_time *m, const char *phase,
+			    uint64_t id)
+{
+	uint16_t from = track_of(c, m->from), to = track_of(c, m->to);
+	char name[96], sender[24], receiver[24];
+
+	snprintf(name, sizeof(name), "%s to %s: %s", mr_report_row_name(from, c->n_shares, sender),
+		 mr_report_row_name(to, c->n_shares, receiver), message_name(m));
+	begin_event(w, phase, name, *phase == 'b' ? from : to);
 	mr_json_field_string(w, "cat", "message");
 	mr_json_field_uint(w, "id", id);
 	put_us(w, "ts", *phase == 'b' || m->arrived_ns < m->sent_ns ? m->sent_ns : m->arrived_ns);
@@ -254,8 +266,8 @@ mr_status mr_chrome_write(const mr_chrome *c, FILE *out)
 	put_arrows(&w, sorted, c->n_rec);
 	free(sorted);
 	for (size_t i = 0; i < c->n_messages; i++) {
-		put_message_end(&w, c->messages[i], "b", i + 1);
-		put_message_end(&w, c->messages[i], "e", i + 1);
+		put_message_end(&w, c, c->messages[i], "b", i + 1);
+		put_message_end(&w, c, c->messages[i], "e", i + 1);
 	}
 	mr_json_end_array(&w);
 	return mr_json_finish(&w);

@@ -1,11 +1,10 @@
 /*
  * chrome.h - a trace in the form that chrome://tracing and ui.perfetto.dev open (Trace Event Format, JSON object form).
  *
- * One process, one track a worker. On a track: each instruction as a complete event "F m3" with its stage, version,
- * One process, one track a worker. On a track: each instruction as a complete event "F m3" with its stage, version,
- * pipe and waits as arguments; before it, its worker's waits, one event a cause ("wait upstream"). Arrows lead
- * a micro-batch from F at stage s to F at stage s + 1, and its gradient from B (or I) at stage s + 1 to B (or I) at
- * stage s.
+ * One process, one track a worker, or a share of one. On a track: each instruction as a complete event "F m3" with its
+ * stage, version, pipe and waits as arguments; before it, its worker's waits, one event a cause ("wait upstream").
+ * Arrows lead a micro-batch from F at stage s to F at stage s + 1, and its gradient from B (or I) at stage s + 1 to B
+ * (or I) at stage s.
  *
  * A message between workers that share no memory is an asynchronous event from sending to arrival, with its bytes, and
  * the part of that time in which its receiver waited for it.
@@ -26,10 +25,13 @@
 typedef struct mr_chrome {
 	const mr_trace_rec *rec;   /* [n_rec], borrowed, in any order */
 	size_t n_rec;
-	uint16_t n_workers;        /* records of other workers break the contract */
+	uint16_t n_workers;        /* tracks; records of other workers break the contract */
+	uint32_t n_shares;         /* above 1: track i is share i % n_shares of worker i / n_shares, and `worker` of a
+	                              record is its track */
 	const char *const *tracks; /* [n_workers] names such as "w0 stage 0 cpus 0-3"; NULL: "w0", ... */
 	const char *title;         /* of the process; NULL: "millrace" */
-	const mr_message_time *const *messages; /* [n_messages] borrowed, in any order */
+	const mr_message_time *const *messages; /* [n_messages] borrowed, in any order; from and to
+	                                           count the workers of the first share, then those of the next */
 	size_t n_messages;
 } mr_chrome;
 

@@ -1,6 +1,7 @@
 #include "report/placement.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/str.h"
 
@@ -38,7 +39,8 @@ static void put_box(const mr_svg *v, const mr_place_at *at, const char *css, con
 	mr_svg_text(v, at->x + PAD, at->y + HEAD - 3, "value", text);
 }
 
-static void put_core(const mr_svg *v, const mr_placement_core *c, double x, double y)
+/* A worker's text begins with its name. */
+static void put_core(const mr_svg *v, const mr_placement *p, const mr_placement_core *c, double x, double y)
 {
 	bool idle = c->worker == MR_PLACEMENT_IDLE;
 	char text[32];
@@ -48,14 +50,14 @@ static void put_core(const mr_svg *v, const mr_placement_core *c, double x, doub
 		"fill-opacity=\"%s\" stroke=\"currentColor\"/>\n",
 		idle ? "gray" : mr_svg_hue(c->worker), x, y, CORE - 5, CORE - 5, idle ? "0.06" : "0.3");
 	if (!idle) {
-		snprintf(text, sizeof(text), "w%u", c->worker);
+		snprintf(text, sizeof(text), "%.*s", (int)strcspn(p->worker[c->worker], ":"), p->worker[c->worker]);
 		mr_svg_text(v, x + (CORE - 5) / 2, y + 13, "name", text);
 	}
 	snprintf(text, sizeof(text), "%u", c->cpu);
 	mr_svg_text(v, x + (CORE - 5) / 2, y + CORE - 10, "tick", text);
 }
 
-static void put_cache(const mr_svg *v, const mr_placement_cache *c, const mr_place_at *at)
+static void put_cache(const mr_svg *v, const mr_placement *p, const mr_placement_cache *c, const mr_place_at *at)
 {
 	char text[64] = "shared cache", bytes[16];
 
@@ -63,7 +65,8 @@ static void put_cache(const mr_svg *v, const mr_placement_cache *c, const mr_pla
 		snprintf(text, sizeof(text), "L3, %s", mr_bytes_text(c->bytes, bytes));
 	put_box(v, at, "bg", text);
 	for (uint32_t i = 0; i < c->n_cores; i++)
-		put_core(v, &c->core[i], at->x + PAD + i % ROW * CORE, at->y + PAD + HEAD + (double)(i / ROW) * CORE);
+		put_core(v, p, &c->core[i], at->x + PAD + i % ROW * CORE,
+			 at->y + PAD + HEAD + (double)(i / ROW) * CORE);
 }
 
 /* A node with its caches from @at on, which gets its size. */
@@ -90,7 +93,7 @@ static void put_node(const mr_svg *v, const mr_placement *p, uint32_t n, mr_plac
 		}
 		here = (mr_place_at){x, y, cache_width(c), cache_height(c)};
 		if (v)
-			put_cache(v, c, &here);
+			put_cache(v, p, c, &here);
 		high = fmax(high, here.height);
 		x += here.width + PAD;
 		right = fmax(right, x);

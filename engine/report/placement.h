@@ -34,7 +34,8 @@ typedef struct mr_placement {
 	uint32_t n_nodes;
 	const mr_placement_cache *cache; /* [n_caches] in the order of their nodes */
 	uint32_t n_caches;
-	const char *const *worker;       /* [n_workers] "w0: stage 0, embed .. h.1, CPU 0-3" */
+	const char *const *worker;       /* [n_workers] "w0: stage 0, embed .. h.1, CPU 0-3"; its cores have
+	                                    what is before ":" */
 	uint32_t n_workers;
 } mr_placement;
 

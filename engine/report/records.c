@@ -37,6 +37,21 @@ static const struct {
 
 _Static_assert(offsetof(mr_times, row.descheduled) == offsetof(mr_times, at[MR_WAIT_DESCHEDULED]), "a member a cause");
 
+const char *mr_report_worker_name(uint32_t worker, double share, char text[24])
+{
+	if (isnan(share))
+		snprintf(text, 24, "w%u", worker);
+	else
+		snprintf(text, 24, "w%u.%.0f", worker, share);
+	return text;
+}
+
+const char *mr_report_row_name(uint32_t row, uint32_t shares, char text[24])
+{
+	return shares > 1 ? mr_report_worker_name(row / shares, row % shares, text)
+			  : mr_report_worker_name(row, NAN, text);
+}
+
 const mr_member *mr_record_members(mr_record r)
 {
 	return records[r].members();

@@ -58,6 +58,12 @@ typedef union mr_stage_bytes {
 	uint64_t at[MR_MEMBERS_STAGE_BYTES];
 } mr_stage_bytes;
 
+/** "w3", or "w3.1" of share 1, in @text; @share NAN: the worker is whole. Returns @text. */
+const char *mr_report_worker_name(uint32_t worker, double share, char text[24]);
+
+/** The same of row @row, share row % g of worker row / g, where workers have g = @shares (0: as 1). */
+const char *mr_report_row_name(uint32_t row, uint32_t shares, char text[24]);
+
 typedef enum mr_member_kind {
 	MR_MEMBER_NUMBER, /* double; NAN: unknown, null in files */
 	MR_MEMBER_COUNT,  /* unsigned, of 1 to 8 bytes */

@@ -88,8 +88,9 @@ mr_status mr_report_workers(const mr_report_worker_row *rows, uint32_t n, FILE *
 	for (uint32_t i = 0; i < n; i++) {
 		const mr_report_worker_row *r = &rows[i];
 		double rest = r->times.elapsed;
+		char name[24];
 
-		mr_table_put(t, "w%u", r->worker);
+		mr_table_put(t, "%s", mr_report_worker_name(r->worker, r->share, name));
 		mr_table_put(t, "%s", r->stages ? r->stages : "");
 		mr_table_put(t, "%.2f", r->times.elapsed);
 		for (int c = 0; c < n_times; c++) {

@@ -30,6 +30,7 @@ mr_status mr_report_stages(const mr_report_stage_row *rows, uint32_t n, FILE *ou
 
 typedef struct mr_report_worker_row {
 	uint16_t worker;
+	double share;       /* NAN: the worker is whole */
 	const char *stages; /* "0" or "0, 3"; NULL: none */
 	mr_times times;     /* in seconds; elapsed 0: nothing was measured */
 	bool lost_known;    /* there is a figure for the column "descheduled" */

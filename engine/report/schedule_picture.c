@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "ir/op.h"
+#include "report/records.h"
 #include "report/schedule_frame.h"
 #include "report/schedule_lanes.h"
 #include "report/svg.h"
@@ -149,6 +150,8 @@ static void print_box(const mr_text_grid *g, const mr_trace_rec *r, unsigned wid
 /* Columns [@from, @to) of a worker. */
 static void print_row(mr_text_grid *g, uint16_t worker, unsigned from, unsigned to, mr_strbuf *out)
 {
+	char name[24];
+
 	for (unsigned c = 0; c < g->n_cols; c++) {
 		g->owner[c] = NOBODY;
 		g->most[c] = g->busy[c] = 0;
@@ -158,7 +161,7 @@ static void print_row(mr_text_grid *g, uint16_t worker, unsigned from, unsigned 
 	for (unsigned c = 0; c < g->n_cols; c++)
 		if (g->busy[c] < 0.499)
 			g->owner[c] = NOBODY;
-	mr_strbuf_printf(out, "w%-*u", g->label - 1, worker);
+	mr_strbuf_printf(out, "%-*s", (int)g->label, mr_report_row_name(worker, g->p->n_shares, name));
 	for (unsigned c = from, end; c < to; c = end) {
 		for (end = c + 1; end < to && g->owner[end] == g->owner[c]; end++)
 			;
@@ -221,13 +224,14 @@ static void print_grid(mr_text_grid *g, unsigned columns, mr_strbuf *out)
 mr_status mr_schedule_picture_text(const mr_schedule_picture *p, unsigned columns, FILE *out)
 {
 	mr_text_grid g = {.p = p};
+	char name[24];
 	mr_strbuf text = {0};
 	mr_status st = MR_OK;
 
 	if (columns < 20)
 		return mr_fail(MR_EINVAL, "a picture needs at least 20 columns, got %u", columns);
 	MR_TRY(mr_schedule_frame_find(p, &g.frame));
-	g.label = (unsigned)snprintf(NULL, 0, "w%u ", p->n_workers - 1u);
+	g.label = (unsigned)strlen(mr_report_row_name(p->n_workers - 1u, p->n_shares, name)) + 1;
 	MR_TRY(mr_schedule_lanes_init(&g.lanes, p));
 	choose_columns(&g, columns - g.label);
 	st = sort_by_worker(&g);

@@ -1,5 +1,6 @@
 /*
- * schedule_picture.h - the instructions of all workers over time, as a picture: one row a worker, time to the right.
+ * schedule_picture.h - the instructions of all workers over time, as a picture: one row a worker, or a share of one;
+ * time to the right.
  *
  * Both forms draw trace records, so they show a walk and a run alike. Boxes are instructions and carry the number of
  * their micro-batch; empty places are idle time.
@@ -31,6 +32,7 @@ typedef struct mr_schedule_picture {
 	const mr_trace_rec *rec; /* [n_rec], borrowed, in any order */
 	size_t n_rec;
 	uint16_t n_workers;      /* rows; records of other workers break the contract */
+	uint32_t n_shares;       /* above 1: row i is share i % n_shares of worker i / n_shares, and is called so */
 	double unit;             /* trace time that the axis counts as 1, > 0 */
 	const char *unit_name;   /* of the axis, such as "ms"; NULL: none */
 	const char *title;       /* NULL: none */

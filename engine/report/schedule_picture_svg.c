@@ -7,8 +7,10 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ir/op.h"
+#include "report/records.h"
 #include "report/schedule_frame.h"
 #include "report/schedule_lanes.h"
 #include "report/schedule_picture.h"
@@ -208,13 +210,13 @@ static void put_record(const mr_drawing *v, const mr_strip *a, const mr_trace_re
 
 static void put_rows(const mr_drawing *v, const mr_strip *a)
 {
-	char name[16];
+	char name[24];
 
 	for (unsigned w = 0; w < a->p->n_workers; w++) {
 		double y = y_of(v, a, (uint16_t)w);
 
-		snprintf(name, sizeof(name), "w%u", w);
-		mr_svg_text(&v->svg, v->left - 8, y + v->row / 2 + 4, "row", name);
+		mr_svg_text(&v->svg, v->left - 8, y + v->row / 2 + 4, "row",
+			    mr_report_row_name(w, a->p->n_shares, name));
 		fprintf(v->svg.out,
 			"<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"2\" fill=\"url(#%sidle)\"/>\n",
 			v->left, y, v->drawing, v->row, v->svg.scope);
@@ -263,14 +265,19 @@ static mr_status measure(mr_drawing *v, const mr_schedule_picture *p)
 /* Place everything, from the legend at @y down. */
 static void lay_out(mr_drawing *v, const char *title, const char *sub, double y)
 {
-	uint16_t most = 1;
+	size_t longest = 2;
 
-	for (size_t i = 0; i < v->n; i++)
-		most = v->panel[i].p->n_workers > most ? v->panel[i].p->n_workers : most;
+	for (size_t i = 0; i < v->n; i++) {
+		const mr_schedule_picture *p = v->panel[i].p;
+		char name[24];
+		size_t n = strlen(mr_report_row_name(p->n_workers - 1u, p->n_shares, name));
+
+		longest = n > longest ? n : longest;
+	}
 	v->row = v->versions ? 36 : v->n > 1 ? 20 : 28;
 	v->gap = v->n > 1 ? STACKED_GAP : ROW_GAP;
 	choose_scale(v);
-	v->left = MARGIN + 10 + 8.0 * snprintf(NULL, 0, "w%u", most - 1u);
+	v->left = MARGIN + 10 + 8.0 * (double)longest;
 	v->width = v->left + v->drawing + MARGIN + 8;
 	v->width = fmax(v->width, v->left + fmax(mr_svg_text_width(title, 19), mr_svg_text_width(sub, 12.5)) + MARGIN);
 	v->top = legend(v, false, y) + 16;

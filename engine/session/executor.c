@@ -345,18 +345,64 @@ mr_run *mr_executor_run_of(const mr_executor *x)
 	return x->kind ? x->kind->run_of(x) : NULL;
 }
 
-void mr_executor_spent(const mr_executor *x, uint16_t w, uint64_t *busy, uint64_t waited[MR_N_WAITS])
+uint32_t mr_executor_shares(const mr_executor *x)
 {
-	mr_run *run = mr_executor_run_of(x);
-
-	*busy = atomic_load_explicit(&run->worker[w].busy_ns, memory_order_relaxed);
-	for (int c = 0; c < MR_N_WAITS; c++)
-		waited[c] = atomic_load_explicit(&run->worker[w].waited_ns[c], memory_order_relaxed);
+	return x->shares ? x->shares->n : 1;
 }
 
-void mr_executor_trained(const mr_executor *x, uint16_t w, uint64_t *busy, uint64_t waited[MR_N_WAITS])
+uint32_t mr_executor_rows(const mr_executor *x)
 {
-	const mr_worker_stats *st = &mr_executor_run_of(x)->worker[w].stats;
+	return mr_executor_run_of(x)->n_workers * mr_executor_shares(x);
+}
+
+const mr_worker *mr_executor_row(const mr_executor *x, uint32_t row)
+{
+	const mr_run *run = x->shares ? x->shares->run[row % x->shares->n] : mr_executor_run_of(x);
+
+	return &run->worker[row / mr_executor_shares(x)];
+}
+
+void mr_executor_spent(const mr_executor *x, uint32_t row, uint64_t *busy, uint64_t waited[MR_N_WAITS])
+{
+	const mr_worker *w = mr_executor_row(x, row);
+
+	*busy = atomic_load_explicit(&w->busy_ns, memory_order_relaxed);
+	for (int c = 0; c < MR_N_WAITS; c++)
+		waited[c] = atomic_load_explicit(&w->waited_ns[c], memory_order_relaxed);
+}
+
+static uint64_t step_of(const mr_run *run, const mr_trace_rec *r)
+{
+	return r->op <= MR_OP_W ? r->micro / run->c.plan->contract.need + 1 : r->version;
+}
+
+size_t mr_executor_records(const mr_executor *x, uint64_t first, uint64_t last, mr_trace_rec *to)
+{
+	size_t n = 0;
+
+	for (uint32_t row = 0; row < mr_executor_rows(x); row++) {
+		const mr_worker *w = mr_executor_row(x, row);
+
+		for (uint64_t i = w->n_trace > MR_TRACE_RING ? w->n_trace - MR_TRACE_RING : 0; i < w->n_trace; i++) {
+			const mr_trace_rec *r = &w->trace[i % MR_TRACE_RING];
+			uint64_t step = step_of(w->run, r);
+
+			if (step < first || step > last)
+				continue;
+			if (to) {
+				to[n] = *r;
+				to[n].worker = (uint16_t)row;
+				to[n].share = (uint16_t)(row % mr_executor_shares(x));
+			}
+			n++;
+		}
+	}
+	return n;
+}
+
+void mr_executor_trained(const mr_executor *x, uint32_t row, uint64_t *busy, uint64_t waited[MR_N_WAITS])
+{
+	const mr_worker_stats *st = &mr_executor_row(x, row)->stats;
 
 	*busy = 0;
 	for (int op = 0; op < MR_N_OPS; op++)

@@ -74,12 +74,23 @@ mr_status mr_executor_give(mr_executor *x) MR_MUST_USE;
 /** The executor's run, of several shares that of the first; NULL: it is not started. While paused. */
 mr_run *mr_executor_run_of(const mr_executor *x);
 
-/** Nanoseconds that worker @w has computed so far, and those that it has waited in training, by cause. At any time. */
-void mr_executor_spent(const mr_executor *x, uint16_t w, uint64_t *busy, uint64_t waited[MR_N_WAITS]);
+/** The shares of each worker (exec/shares.h); 1: workers are whole. */
+uint32_t mr_executor_shares(const mr_executor *x);
 
-/** Nanoseconds that worker @w has computed in the training of this session, without evaluations, and those that it has
+/** Shares of all workers, of which reports have a row each: row i is share i % g of worker i / g, of g shares. */
+uint32_t mr_executor_rows(const mr_executor *x);
+const mr_worker *mr_executor_row(const mr_executor *x, uint32_t row);
+
+/** Nanoseconds that @row has computed so far, and those that it has waited in training, by cause. At any time. */
+void mr_executor_spent(const mr_executor *x, uint32_t row, uint64_t *busy, uint64_t waited[MR_N_WAITS]);
+
+/** Nanoseconds that @row has computed in the training of this session, without evaluations, and those that it has
  * waited, with the time in which other programs had its core as MR_WAIT_DESCHEDULED. While paused. */
-void mr_executor_trained(const mr_executor *x, uint16_t w, uint64_t *busy, uint64_t waited[MR_N_WAITS]);
+void mr_executor_trained(const mr_executor *x, uint32_t row, uint64_t *busy, uint64_t waited[MR_N_WAITS]);
+
+/** The trace records of steps @first to @last that are kept, row by row, with their row as worker, and their share, to
+ * @to unless it is NULL; returns how many. While paused. */
+size_t mr_executor_records(const mr_executor *x, uint64_t first, uint64_t last, mr_trace_rec *to);
 
 /** The virtual clock of a replay, from the start of the run: the end of the last instruction so far. */
 uint64_t mr_executor_stands_ns(const mr_executor *x);

@@ -70,6 +70,13 @@ mr_status mr_session_place_shares(mr_session *s)
 	return mr_fail(MR_ERESOURCE, "no memory to place %u shares", n);
 }
 
+const mr_place_worker *mr_session_row_place(const mr_session *s, uint32_t row)
+{
+	uint32_t n = s->n_shares ? s->n_shares : 1;
+
+	return &s->place.worker[row % n * s->place.n_workers + row / n];
+}
+
 uint32_t mr_session_shares_here(const mr_session *s)
 {
 	uint32_t here = 0;

@@ -17,6 +17,9 @@ bool mr_session_by_share(void *at, size_t each, uint32_t workers, uint32_t n);
  * MR_ECONFIG these differ from share to share. */
 mr_status mr_session_place_shares(mr_session *s) MR_MUST_USE;
 
+/** The place of row @row of mr_executor_rows. */
+const mr_place_worker *mr_session_row_place(const mr_session *s, uint32_t row);
+
 /** The shares of a worker that are on the node of the first, as worker 0 has them; 0: workers are whole. */
 uint32_t mr_session_shares_here(const mr_session *s);
 

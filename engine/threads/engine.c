@@ -658,6 +658,7 @@ mr_status mr_engine_resume_at(mr_engine *e, uint64_t step)
 		for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
 			run->weights[i].latest = mr_run_version_at(run, (uint16_t)(i % run->n_stages), step);
 		MR_TRY(mr_run_reset(run));
+		run->start_ns = e->run->start_ns; /* all shares have one time axis */
 		MR_TRY(mr_run_stand_at(run, step));
 		mr_loader_seek(e->loader[q], step, UINT64_MAX);
 	}

@@ -6,8 +6,10 @@
 #include "base/file.h"
 #include "base/result.h"
 #include "training/train.h"
+#include "session/shares.h"
 #include "session/worker_text.h"
 #include "report/chrome.h"
+#include "report/records.h"
 #include "exec/usage.h"
 
 static mr_usage_row row_of(const mr_run *run, uint32_t i, const mr_usage *got, const mr_usage *want)
@@ -73,31 +75,8 @@ mr_status mr_train_write_usage(const mr_train *t)
 
 /* --- the trace --- */
 
-static size_t pick(const mr_train *t, const mr_run *run, mr_trace_rec *to)
-{
-	size_t n = 0;
-
-	for (uint16_t w = 0; w < run->n_workers; w++) {
-		const mr_worker *wk = &run->worker[w];
-		uint64_t first = wk->n_trace > MR_TRACE_RING ? wk->n_trace - MR_TRACE_RING : 0;
-
-		for (uint64_t i = first; i < wk->n_trace; i++) {
-			const mr_trace_rec *r = &wk->trace[i % MR_TRACE_RING];
-			uint64_t step = mr_run_step_of(run, r);
-
-			if (step < t->trace_first || step > t->trace_last)
-				continue;
-			if (to)
-				to[n] = *r;
-			n++;
-		}
-	}
-	return n;
-}
-
 /* The messages that were under way between the first begin and the last end of the @n records @rec; returns how many,
- * and puts them to @to unless it is NULL. Where clocks of hosts disagree, one may seem to come before it left.
- * Of shares the first one's workers have tracks. */
+ * and puts them to @to unless it is NULL. Where clocks of hosts disagree, one may seem to come before it left. */
 static size_t pick_messages(const mr_run *run, const mr_trace_rec *rec, size_t n, const mr_message_time **to)
 {
 	uint64_t first = UINT64_MAX, last = 0;
@@ -113,8 +92,6 @@ static size_t pick_messages(const mr_run *run, const mr_trace_rec *rec, size_t n
 
 			if ((m->arrived_ns < first && m->sent_ns < first) || m->sent_ns > last)
 				continue;
-			if (m->from >= run->n_workers || m->to >= run->n_workers) /* of other shares */
-				continue;
 			if (to)
 				to[found] = m;
 			found++;
@@ -122,37 +99,42 @@ static size_t pick_messages(const mr_run *run, const mr_trace_rec *rec, size_t n
 	return found;
 }
 
-static void name_tracks(const mr_train *t, const mr_run *run, char (*name)[128], const char **tracks)
+static void name_tracks(const mr_train *t, char (*name)[128], const char **tracks)
 {
-	for (uint16_t w = 0; w < run->n_workers; w++) {
-		char stages[48], cores[48];
+	const mr_executor *x = &t->s.executor;
 
-		mr_worker_stages_text(run->c.plan, w, stages, sizeof(stages));
-		mr_worker_cores_text(&t->s.place.worker[w], cores, sizeof(cores));
-		snprintf(name[w], sizeof(name[w]), "w%u stage %s cpu %s", w, stages, cores);
-		tracks[w] = name[w];
+	for (uint32_t i = 0; i < mr_executor_rows(x); i++) {
+		char stages[48], cores[48], row[24];
+
+		mr_worker_stages_text(t->s.plan, mr_executor_row(x, i)->id, stages, sizeof(stages));
+		mr_worker_cores_text(mr_session_row_place(&t->s, i), cores, sizeof(cores));
+		snprintf(name[i], sizeof(name[i]), "%s stage %s cpu %s",
+			 mr_report_row_name(i, mr_executor_shares(x), row), stages, cores);
+		tracks[i] = name[i];
 	}
 }
 
 mr_status mr_train_write_trace(const mr_train *t)
 {
-	const mr_run *run = mr_executor_run_of(&t->s.executor);
-	mr_chrome c = {.n_workers = run->n_workers, .title = t->s.job->name};
-	char(*name)[128] = calloc(run->n_workers, sizeof(*name));
-	const char **tracks = calloc(run->n_workers, sizeof(*tracks));
-	mr_trace_rec *recs = calloc(pick(t, run, NULL) + 1, sizeof(*recs));
+	const mr_executor *x = &t->s.executor;
+	const mr_run *run = mr_executor_run_of(x);
+	uint32_t n = mr_executor_rows(x);
+	mr_chrome c = {.n_workers = (uint16_t)n, .n_shares = mr_executor_shares(x), .title = t->s.job->name};
+	char(*name)[128] = calloc(n, sizeof(*name));
+	const char **tracks = calloc(n, sizeof(*tracks));
+	mr_trace_rec *recs = calloc(mr_executor_records(x, t->trace_first, t->trace_last, NULL) + 1, sizeof(*recs));
 	const mr_message_time **messages = NULL;
 	mr_result r;
 	mr_status st;
 
-	c.n_rec = recs ? pick(t, run, recs) : 0;
+	c.n_rec = recs ? mr_executor_records(x, t->trace_first, t->trace_last, recs) : 0;
 	if (recs)
 		messages = calloc(pick_messages(run, recs, c.n_rec, NULL) + 1, sizeof(*messages));
 	st = recs && name && tracks && messages ? mr_result_begin(&r, t->dir.trace, MR_RESULT_OWN)
 					      : mr_fail(MR_ERESOURCE, "no memory for a trace");
 
 	if (st == MR_OK) {
-		name_tracks(t, run, name, tracks);
+		name_tracks(t, name, tracks);
 		c.tracks = tracks;
 		c.rec = recs;
 		c.n_messages = pick_messages(run, recs, c.n_rec, messages);

@@ -20,7 +20,7 @@
 /* @over: of the whole session. */
 static mr_status take(mr_train *t, const char *state, bool over, mr_run_status *out)
 {
-	bool first = t->shares.n_workers && isnan(t->shares.worker[0].row.busy);
+	bool first = t->shares.n_rows && isnan(t->shares.row[0].row.busy);
 	mr_figures now;
 
 	if (over) {

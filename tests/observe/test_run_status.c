@@ -29,6 +29,8 @@ static mr_run_status sample(uint32_t n_workers)
 	for (uint32_t i = 0; i < n_workers; i++) {
 		mr_worker_row *row = &s.worker[i].row;
 
+		row->worker = i;
+		row->share = NAN;
 		snprintf(row->stages, sizeof(row->stages), "%u", i);
 		snprintf(row->cores, sizeof(row->cores), "%u", i);
 		snprintf(row->doing, sizeof(row->doing), "B s%u m7", i);
@@ -134,6 +136,27 @@ static void test_screen(void)
 	mr_run_status_fini(&wide);
 }
 
+/* Shares of a worker have rows of their own, in the file too. */
+static void test_shares(void)
+{
+	char path[] = "/tmp/millrace-status-XXXXXX", *text;
+	mr_run_status s = sample(2), r;
+
+	close(mkstemp(path));
+	s.worker[1].row.worker = 0;
+	for (uint32_t i = 0; i < 2; i++)
+		s.worker[i].row.share = i;
+	CU_ASSERT_EQUAL(mr_run_status_write(&s, path), MR_OK);
+	CU_ASSERT_EQUAL_FATAL(mr_run_status_read(path, &r), MR_OK);
+	text = screen(&r, 80, 24);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\nw0.0  0        0       ######......  50%  upstream 12%    B s0"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\nw0.1  1        1       ###.........  25%  data 50% "));
+	free(text);
+	unlink(path);
+	mr_run_status_fini(&r);
+	mr_run_status_fini(&s);
+}
+
 /* A run is over by its own word, or when its process is gone. */
 static void test_over(void)
 {
@@ -157,5 +180,6 @@ void mr_suite_run_status(void)
 
 	CU_add_test(s, "the file", test_file);
 	CU_add_test(s, "the screen", test_screen);
+	CU_add_test(s, "shares", test_shares);
 	CU_add_test(s, "over", test_over);
 }

@@ -205,6 +205,32 @@ static void messages_between_ranks(void)
 	mr_json_destroy(root);
 }
 
+/* Worker w's share q is track 2 w + q; arrows stay within a share, and messages name both ends. */
+static void shares_have_tracks(void)
+{
+	mr_trace_rec r[4] = {rec(MR_OP_F, 0, 0, 1000, 2000), rec(MR_OP_F, 0, 0, 1100, 2100),
+			     rec(MR_OP_F, 0, 1, 3000, 4000), rec(MR_OP_F, 0, 1, 3100, 4100)};
+	const mr_message_time m = {.sent_ns = 1500, .arrived_ns = 4000, .bytes = 96, .from = 2, .to = 3, .stage = 1};
+	const mr_message_time *at[1] = {&m};
+	mr_chrome c = {.rec = r, .n_rec = 4, .n_workers = 4, .n_shares = 2, .messages = at, .n_messages = 1};
+	mr_json *root;
+
+	for (uint16_t i = 0; i < 4; i++) {
+		r[i].worker = i;
+		r[i].share = i % 2;
+	}
+	root = written(&c);
+	CU_ASSERT_STRING_EQUAL(string(mr_json_get(find(root, "M", "thread_name", 1), "args"), "name"), "w0.1");
+	CU_ASSERT_STRING_EQUAL(string(mr_json_get(find(root, "M", "thread_name", 2), "args"), "name"), "w1.0");
+	for (unsigned q = 0; q < 2; q++) {
+		CU_ASSERT_EQUAL(number(find(root, "s", "activation", q), "tid"), q);
+		CU_ASSERT_EQUAL(number(find(root, "f", "activation", q), "tid"), 2 + q);
+	}
+	CU_ASSERT_EQUAL(number(find(root, "b", "w0.1 to w1.1: activation", 0), "tid"), 1);
+	CU_ASSERT_EQUAL(number(find(root, "e", "w0.1 to w1.1: activation", 0), "tid"), 3);
+	mr_json_destroy(root);
+}
+
 static void bad_records(void)
 {
 	mr_trace_rec r[1] = {rec(MR_OP_F, 0, 2, 5, 6)};
@@ -229,5 +255,6 @@ void mr_suite_chrome(void)
 	MR_TEST(arrows_bind);
 	MR_TEST(a_number_that_returns);
 	MR_TEST(messages_between_ranks);
+	MR_TEST(shares_have_tracks);
 	MR_TEST(bad_records);
 }

@@ -85,18 +85,23 @@ static void unknown(void)
 static void kinds(void)
 {
 	const uint32_t core[] = {5, 99, 7, 99};
-	mr_place_row p = {1, 2, {core, 2, sizeof(core[0]), 2 * sizeof(core[0]), NULL}, "here"}, q;
+	mr_place_row p = {1, NAN, 2, {core, 2, sizeof(core[0]), 2 * sizeof(core[0]), NULL}, "here"}, q;
 	mr_timeline_row t = {NULL, true, false}, u;
 	mr_instruction_row i = {.worker = 3, .op = 1, .begin = 8, .end = UINT64_C(1) << 40}, k;
 	char *text = as_json(MR_RECORD_PLACE, &p);
 	mr_json *j;
 
-	CU_ASSERT_STRING_EQUAL(text, "{\"worker\":1,\"node\":2,\"cpus\":[5,7],\"text\":\"here\"}\n");
+	CU_ASSERT_STRING_EQUAL(text, "{\"worker\":1,\"share\":null,\"node\":2,\"cpus\":[5,7],\"text\":\"here\"}\n");
 	MR_CHECK_OK(mr_json_read_text(text, strlen(text), &j));
 	mr_record_get(MR_RECORD_PLACE, j, &q);
 	CU_ASSERT(q.worker == 1 && q.cpus.n == 2 && mr_counts_at(&q.cpus, 0) == 5 && mr_counts_at(&q.cpus, 1) == 7);
 	CU_ASSERT_STRING_EQUAL(q.text, "here");
+	CU_ASSERT(isnan(q.share));
 	mr_json_destroy(j);
+	free(text);
+	p.share = 1;
+	text = as_json(MR_RECORD_PLACE, &p);
+	CU_ASSERT_STRING_EQUAL(text, "{\"worker\":1,\"share\":1,\"node\":2,\"cpus\":[5,7],\"text\":\"here\"}\n");
 	free(text);
 	text = as_json(MR_RECORD_TIMELINE, &t);
 	CU_ASSERT_STRING_EQUAL(text, "{\"what\":\"\",\"measured\":true,\"versions\":false}\n");
@@ -104,7 +109,7 @@ static void kinds(void)
 	CU_ASSERT(u.measured && !u.versions);
 	free(text);
 	text = as_text(MR_RECORD_INSTRUCTION, &i, mr_record_put_array);
-	CU_ASSERT_STRING_EQUAL(text, "[3,1,0,0,0,0,8,1099511627776]\n");
+	CU_ASSERT_STRING_EQUAL(text, "[3,1,0,0,0,0,8,1099511627776,0]\n");
 	read_back(MR_RECORD_INSTRUCTION, text, &k);
 	CU_ASSERT(k.worker == 3 && k.op == 1 && k.begin == 8 && k.end == i.end);
 	free(text);

@@ -86,6 +86,21 @@ static unsigned longest_line(const char *text)
 }
 
 /* Two digits in every box: a time too long for the line is folded, and each box still says what it is. */
+/* Rows are called by worker and share. */
+static void picture_names_shares(void)
+{
+	mr_schedule_picture p = small_picture();
+	char *text;
+
+	p.n_shares = 2;
+	text = draw_text(&p, 100);
+	CU_ASSERT_EQUAL(strncmp(text, "w0.0 F0F1....B0--..B1--\nw0.1 ..F0B0--F1B1--....\n", 48), 0);
+	free(text);
+	text = draw_svg(&p);
+	CU_ASSERT(count(text, ">w0.0<") == 1 && count(text, ">w0.1<") == 1 && !count(text, ">w1<"));
+	free(text);
+}
+
 static void picture_text_folds_long_times(void)
 {
 	mr_trace_rec rec[18];
@@ -261,7 +276,7 @@ static void picture_edge_cases(void)
 {
 	mr_trace_rec bad = {.worker = 2, .end_ns = 1};
 	mr_schedule_picture p = small_picture(), none = {.n_workers = 3, .unit = 1},
-			    outside = {&bad, 1, 2, 1, NULL, NULL, NULL, false};
+			    outside = {.rec = &bad, .n_rec = 1, .n_workers = 2, .unit = 1};
 	char *text = draw_text(&none, 80), *svg = draw_svg(&none);
 
 	CU_ASSERT_STRING_EQUAL(text, "(nothing that takes time)\n");
@@ -285,6 +300,7 @@ void mr_suite_schedule_picture(void)
 {
 	MR_SUITE("schedule_picture");
 	MR_TEST(picture_text_to_the_letter);
+	MR_TEST(picture_names_shares);
 	MR_TEST(picture_text_folds_long_times);
 	MR_TEST(picture_text_fits_its_width);
 	MR_TEST(picture_tells_stages_apart);

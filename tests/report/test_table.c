@@ -1,6 +1,7 @@
 /* Tables: alignment, and the tables of a run to the letter. */
 #include "check.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -117,9 +118,9 @@ static void stages_of_two_pipes(void)
 static void workers(void)
 {
 	static const mr_report_worker_row rows[] = {
-		{0, "0", {{.elapsed = 2, .busy = 1.8, .upstream = 0.1, .data = 0.05}}, false},
-		{1, "1, 3", {{.elapsed = 0}}, true},
-		{2, "2", {{.elapsed = 1e-6, .busy = 0.9e-6, .weights = 0.2e-6}}, true},
+		{0, NAN, "0", {{.elapsed = 2, .busy = 1.8, .upstream = 0.1, .data = 0.05}}, false},
+		{1, NAN, "1, 3", {{.elapsed = 0}}, true},
+		{2, 1, "2", {{.elapsed = 1e-6, .busy = 0.9e-6, .weights = 0.2e-6}}, true},
 	};
 	char *text;
 	FILE *f = open_text(&text);
@@ -129,15 +130,15 @@ static void workers(void)
 	check_text(text, "worker  stages  training s   busy  upstream  downstream  weights  optimizer  data  engine\n"
 			 "w0      0             2.00  90.0%      5.0%        0.0%     0.0%       0.0%  2.5%    2.5%\n"
 			 "w1      1, 3          0.00   0.0%      0.0%        0.0%     0.0%       0.0%  0.0%    0.0%\n"
-			 "w2      2             0.00  90.0%      0.0%        0.0%    20.0%       0.0%  0.0%    0.0%\n");
+			 "w2.1    2             0.00  90.0%      0.0%        0.0%    20.0%       0.0%  0.0%    0.0%\n");
 }
 
 /* Time that other programs had the cores is a cause of its own. */
 static void descheduled(void)
 {
 	static const mr_report_worker_row rows[] = {
-		{0, "0", {{.elapsed = 1e-6, .busy = 0.3e-6, .upstream = 0.1e-6, .descheduled = 0.55e-6}}, true},
-		{1, "1", {{.elapsed = 1e-6, .busy = 0.9e-6, .data = 0.1e-6}}, true},
+		{0, NAN, "0", {{.elapsed = 1e-6, .busy = 0.3e-6, .upstream = 0.1e-6, .descheduled = 0.55e-6}}, true},
+		{1, NAN, "1", {{.elapsed = 1e-6, .busy = 0.9e-6, .data = 0.1e-6}}, true},
 	};
 	char *text;
 	FILE *f = open_text(&text);

@@ -16,6 +16,27 @@ for shares in 2 1; do
 		exit !($3 == "validation" && d < 1e-5 && d > -1e-5) }' out ||
 		fail "eval with $shares shares: $(cat out), and the training said $want"
 done
+# Each share of a worker is a row, called by both, of the last table, the status, the trace and the page.
+rows="w0.0 w0.1 w1.0 w1.1"
+train gpt.cfg --set machine.shares=2 --set system.name=1f1b \
+	--set train.microbatches=2 --set run.dir=traced --set train.steps=6 --set trace.steps=3-4
+expect 0 "traced"
+[ "$(sed -n 's/^\(w[0-9.]*\) .*%.*/\1/p' out | tr '\n' ' ')" = "$rows " ] || fail "the table at the end: $(cat out)"
+[ "$("$millrace" top traced --once | sed -n 's/^\(w[0-9.]*\) .*/\1/p' | tr '\n' ' ')" = "$rows " ] ||
+	fail "top: $("$millrace" top traced --once)"
+"$millrace" report traced -o page.html >out 2>err || fail "no report: $(cat err)"
+track=0
+for row in $rows; do
+	[ "$(grep -c ">$row<" page.html)" -ge 2 ] || fail "the page does not show $row in timeline and times"
+	grep -q "$row: stage" page.html || fail "the page does not say where $row is"
+	grep -q "\"thread_name\",\"pid\":1,\"tid\":$track,\"args\":{\"name\":\"$row stage" traced/trace.json ||
+		fail "the trace has no track $row"
+	n=$(sed 's/{"ph":/\n&/g' traced/trace.json |
+		grep -c "^{\"ph\":\"X\",\"name\":\"F m[0-9]*\",\"pid\":1,\"tid\":$track,")
+	[ "$n" -ge 2 ] || fail "the trace has $n forward passes of $row"
+	track=$((track + 1))
+done
+
 train gpt.cfg --set machine.shares=1 --set run.dir=r --set train.steps=9 --resume
 expect 5 "resumed with another number of shares" "cannot be resumed"
 train gpt.cfg --set machine.shares=2 --set run.dir=r --set train.steps=9 --resume
