@@ -90,5 +90,8 @@ mr_status mr_config_count_as(mr_config *c, uint64_t n) MR_MUST_USE;
 mr_status mr_config_print(const mr_config *c, mr_strbuf *out) MR_MUST_USE;
 /** The values alone, and none of the folder of the run: the same for all runs of a training. Errors: MR_ERESOURCE. */
 mr_status mr_config_print_values(const mr_config *c, mr_strbuf *out) MR_MUST_USE;
+/** Those that are the same on all hosts: without the names of the data's files, which links make others, and which some
+ * hosts do not have. Errors: MR_ERESOURCE. */
+mr_status mr_config_print_shared(const mr_config *c, mr_strbuf *out) MR_MUST_USE;
 
 #endif

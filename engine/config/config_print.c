@@ -52,13 +52,16 @@ static void end_key(const mr_config *c, mr_origin at, bool origins, mr_strbuf *o
 		mr_strbuf_append(out, "\n");
 }
 
-static mr_status put_keys(const mr_config *c, mr_job_group group, bool origins, mr_strbuf *out)
+/* @files: names of the data's files, too. */
+static mr_status put_keys(const mr_config *c, mr_job_group group, bool origins, bool files, mr_strbuf *out)
 {
 	const char *indent = group == MR_JOB_TOP ? "" : "\t";
 	const mr_config_section *part = &c->part[group];
 	const mr_option *table = mr_values_table(part->values);
 
 	for (size_t i = 0; table[i].name; i++) {
+		if (!files && group == MR_JOB_DATA && mr_job_is_file(&table[i]))
+			continue;
 		mr_strbuf_printf(out, "%s%s = ", indent, table[i].name);
 		MR_TRY(put_value(c, group, table[i].name, out));
 		end_key(c, part->origin[i], origins, out);
@@ -66,9 +69,9 @@ static mr_status put_keys(const mr_config *c, mr_job_group group, bool origins, 
 	return MR_OK;
 }
 
-static mr_status put_all(const mr_config *c, bool origins, mr_job_group without, mr_strbuf *out)
+static mr_status put_all(const mr_config *c, bool origins, mr_job_group without, bool files, mr_strbuf *out)
 {
-	MR_TRY(put_keys(c, MR_JOB_TOP, origins, out));
+	MR_TRY(put_keys(c, MR_JOB_TOP, origins, files, out));
 	for (int g = MR_JOB_TOP + 1; g < MR_N_JOB_GROUPS; g++) {
 		const mr_config_section *part = &c->part[g];
 
@@ -79,7 +82,7 @@ static mr_status put_all(const mr_config *c, bool origins, mr_job_group without,
 			mr_strbuf_printf(out, "\tname = \"%s\"", part->plugin.name);
 			end_key(c, part->name_origin, origins, out);
 		}
-		MR_TRY(put_keys(c, (mr_job_group)g, origins, out));
+		MR_TRY(put_keys(c, (mr_job_group)g, origins, files, out));
 		mr_strbuf_append(out, "};\n");
 	}
 	return out->failed ? mr_fail(MR_ERESOURCE, "no memory for the resolved configuration") : MR_OK;
@@ -88,10 +91,15 @@ static mr_status put_all(const mr_config *c, bool origins, mr_job_group without,
 mr_status mr_config_print(const mr_config *c, mr_strbuf *out)
 {
 	mr_strbuf_printf(out, "# %s with every default filled in, by millrace " MR_VERSION ".\n\n", c->path);
-	return put_all(c, true, MR_N_JOB_GROUPS, out);
+	return put_all(c, true, MR_N_JOB_GROUPS, true, out);
 }
 
 mr_status mr_config_print_values(const mr_config *c, mr_strbuf *out)
 {
-	return put_all(c, false, MR_JOB_RUN, out);
+	return put_all(c, false, MR_JOB_RUN, true, out);
+}
+
+mr_status mr_config_print_shared(const mr_config *c, mr_strbuf *out)
+{
+	return put_all(c, false, MR_JOB_RUN, false, out);
 }

@@ -290,8 +290,7 @@ static void settle_trace(mr_job *j, const mr_job_listener *l)
 		    t->steps);
 }
 
-/* Paths of the data (strings that are no names of columns), and of files of costs and choices, are relative to the
- * job's folder. */
+/* Paths of the data, and of files of costs and choices, are relative to the job's folder. */
 static mr_status settle_paths(mr_job *j, const mr_job_listener *l)
 {
 	mr_values *v = j->data.values;
@@ -300,7 +299,7 @@ static mr_status settle_paths(mr_job *j, const mr_job_listener *l)
 		char *path;
 		mr_status st;
 
-		if (o->type != MR_OPT_STRING || o->unit || !mr_values_has(v, o->name))
+		if (!mr_job_is_file(o) || !mr_values_has(v, o->name))
 			continue;
 		if (!*mr_values_string(v, o->name)) {
 			if (!o->def)

@@ -22,4 +22,10 @@ typedef struct mr_job_group_info {
 /** In the order in which a resolved configuration prints them. */
 const mr_job_group_info *mr_job_group_of(mr_job_group group);
 
+/* Does the option @o of data name a file? Strings do that have no unit, as names of columns have. */
+static inline bool mr_job_is_file(const mr_option *o)
+{
+	return o->type == MR_OPT_STRING && !o->unit;
+}
+
 #endif

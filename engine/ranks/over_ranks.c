@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "exec/shares.h"
+#include "ranks/rank_texts.h"
 
 mr_status mr_ranks_say(const mr_engine *e, mr_rank_note kind, uint64_t a, uint64_t b)
 {
@@ -109,25 +110,6 @@ uint64_t mr_over_ranks_step(const mr_engine *e)
 
 /* --- meeting and ending --- */
 
-/* The first line in which two texts of "name: value" lines differ, as a failure. */
-static mr_status compare(const mr_engine *e, const char *own, uint32_t rank, const char *other)
-{
-	char here[96], there[96];
-
-	while (*own && *other) {
-		size_t a = strcspn(own, "\n"), b = strcspn(other, "\n"), name = strcspn(own, ":");
-
-		if (a != b || strncmp(own, other, a) != 0)
-			return mr_fail(MR_ECONFIG, "%.*s differs: %.*s on %s, %.*s on %s", (int)name, own,
-				       (int)(a - name - 2), own + name + 2,
-				       mr_ranks_name(mr_ranks_of(e), 0, here, sizeof(here)), (int)(b - name - 2),
-				       other + name + 2, mr_ranks_name(mr_ranks_of(e), rank, there, sizeof(there)));
-		own += a + (own[a] != 0);
-		other += b + (other[b] != 0);
-	}
-	return MR_OK;
-}
-
 mr_status mr_over_ranks_meet(mr_engine *e, const char *identity)
 {
 	const mr_ranks *r = mr_ranks_of(e);
@@ -143,7 +125,7 @@ mr_status mr_over_ranks_meet(mr_engine *e, const char *identity)
 		MR_TRY(mr_ranks_wait_for(r, i, &n));
 		if (n.kind == MR_RANK_FAILED)
 			return mr_ranks_take_failure(e, i, &n);
-		MR_TRY(compare(e, identity, i, n.text));
+		MR_TRY(mr_rank_texts_compare(r, 0, identity, i, n.text));
 	}
 	return MR_OK;
 }

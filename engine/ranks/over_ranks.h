@@ -31,6 +31,7 @@
 /* The kinds of notes that all ranks know. */
 typedef enum mr_rank_note {
 	MR_RANK_READY = 1, /* a rank has built its run; text: what must be the same everywhere */
+	MR_RANK_TEXT,      /* number: bytes that follow (rank_texts.h), before there is a run */
 	MR_RANK_RUN,       /* number: until, limit */
 	MR_RANK_LIMIT,     /* number: limit */
 	MR_RANK_SETTLE,    /* all stand: steps become certain; the answer comes behind their records */

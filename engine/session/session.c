@@ -12,6 +12,7 @@
 #include "session/merges.h"
 #include "session/class_weights.h"
 #include "session/frozen.h"
+#include "session/rank_data.h"
 #include "session/rank_identity.h"
 #include "session/shares.h"
 #include "session/session_internal.h"
@@ -106,6 +107,8 @@ static mr_status open_data(mr_session *s)
 		s->data = s->shapes;
 	else if (s->without_text)
 		MR_TRY(open_vocabulary(s, &want));
+	else if (s->ranks)
+		MR_TRY(mr_rank_data_open(s, &want));
 	else if (!s->beside)
 		MR_TRY(mr_job_blame(s->job, MR_JOB_DATA, "name",
 				       mr_dataset_look(mr_job_data(s->job), s->job->data.values,
@@ -171,6 +174,8 @@ static mr_status open_all(mr_session *s)
 	MR_TRY(open_data(s));
 	MR_TRY(mr_session_make_plan(s));
 	MR_TRY(mr_job_blame(s->job, MR_JOB_MACHINE, "shares", mr_session_check_shares(s)));
+	if (s->ranks)
+		MR_TRY(mr_rank_data_settle(s));
 	s->program_bytes = mr_memory_of_program(s);
 	return mr_session_weigh_merges(s);
 }
@@ -213,11 +218,16 @@ mr_status mr_session_survey(const mr_job *job, mr_session *s)
 	return open_or_close(s);
 }
 
-mr_status mr_session_load(mr_session *s)
+mr_status mr_session_load_here(mr_session *s)
 {
 	MR_TRY(mr_job_blame(s->job, MR_JOB_DATA, "name", mr_dataset_load(s->data)));
 	MR_TRY(mr_job_blame(s->job, MR_JOB_TRAIN, "class_weights", mr_session_balance_classes(s)));
 	return mr_dataset_form(s->data, &s->form);
+}
+
+mr_status mr_session_load(mr_session *s)
+{
+	return s->ranks ? mr_rank_data_load(s) : mr_session_load_here(s);
 }
 
 mr_status mr_session_open(const mr_job *job, mr_session *s)
@@ -409,6 +419,8 @@ void mr_session_close(mr_session *s)
 	mr_graph_destroy(s->graph);
 	free(s->network);
 	free(s->form);
+	free(s->no_data_text);
+	free(s->data_notices);
 	mr_choices_destroy(s->choices);
 	if (s->costs)
 		mr_costs_fini(s->costs);

@@ -56,6 +56,9 @@ typedef struct mr_session {
 	mr_dataset *shapes;          /* the shapes of a trained model's data, whose samples come from elsewhere: the
 	                                data have none, and there is no plan. NULL: not so. Borrowed */
 	char *form;                  /* mr_dataset_form of the data, from load on; NULL: they have none. Owned */
+	mr_status no_data;           /* over ranks: why this one has not opened the data; MR_OK: it has */
+	char *no_data_text;          /* its message. Owned */
+	char *data_notices;          /* lines to be said if it reads; NULL: none. Owned */
 	uint64_t values_hash;        /* over ranks: of the configuration's values, for comparing; else 0 */
 	const char *resolved;        /* the configuration with all values, for checkpoints; NULL: none. Borrowed */
 	const struct mr_session *beside; /* the data are those of this session; NULL: its own */

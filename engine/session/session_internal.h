@@ -1,4 +1,5 @@
-/* session_internal.h - the inside of a session, shared by its files: session.c, session_plan.c, session_judge.c. */
+/* session_internal.h - the inside of a session, shared by its files: session.c, session_plan.c, rank_data.c,
+ * session_judge.c. */
 #ifndef MR_SESSION_SESSION_INTERNAL_H
 #define MR_SESSION_SESSION_INTERNAL_H
 
@@ -20,6 +21,9 @@ mr_status mr_session_finish_plan(mr_session *s) MR_MUST_USE;
 
 /** Make the plan of @s again, from the draft on. Errors: as above. */
 mr_status mr_session_plan_again(mr_session *s) MR_MUST_USE;
+
+/** Load the data of @s from the files of this host. Errors: MR_EDATA, MR_ERESOURCE. */
+mr_status mr_session_load_here(mr_session *s) MR_MUST_USE;
 
 /* --- session_judge.c --- */
 

@@ -11,7 +11,7 @@
 static mr_status hash_values(const mr_config *config, uint64_t *out)
 {
 	mr_strbuf text = {0};
-	mr_status st = mr_config_print_values(config, &text);
+	mr_status st = mr_config_print_shared(config, &text);
 
 	if (st == MR_OK)
 		*out = mr_hash64(0, mr_strbuf_text(&text), text.len);
