@@ -40,7 +40,7 @@ static struct {
 	char name[NAME_BYTES]; /* "" = not set */
 	uint32_t us;
 } late;
-static uint32_t hurry = 1;
+static uint32_t hurry = 1, block;
 static int list_fd = -1;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -108,13 +108,13 @@ static void read_late(void)
 		refuse("MR_LATE", s, "name:us");
 }
 
-static void read_hurry(void)
+static void read_number(const char *variable, uint32_t *n)
 {
-	const char *s = getenv("MR_HURRY");
+	const char *s = getenv(variable);
 	int used = 0;
 
-	if (s && (sscanf(s, "%" SCNu32 "%n", &hurry, &used) != 1 || s[used] || !hurry))
-		refuse("MR_HURRY", s, "n >= 1");
+	if (s && (sscanf(s, "%" SCNu32 "%n", n, &used) != 1 || s[used] || !*n))
+		refuse(variable, s, "n >= 1");
 }
 
 static void read_environment(void)
@@ -124,7 +124,8 @@ static void read_environment(void)
 
 	read_slow();
 	read_late();
-	read_hurry();
+	read_number("MR_HURRY", &hurry);
+	read_number("MR_BLOCK", &block);
 	read_trap("MR_KILL_AT", false, "name:n with n >= 1", &kill_trap);
 	read_trap("MR_SIGNAL_AT", true, "name:n:SIGNAL with n >= 1", &signal_trap);
 	read_trap("MR_FAIL_AT", true, "name:n:ERRNO with n >= 1", &fail_trap);
@@ -172,6 +173,12 @@ uint64_t mr_fault_hurry(uint64_t n)
 {
 	pthread_once(&once, read_environment);
 	return n / hurry;
+}
+
+uint64_t mr_fault_block(uint64_t n)
+{
+	pthread_once(&once, read_environment);
+	return block ? block : n;
 }
 
 void mr_fault_point(const char *name)

@@ -12,6 +12,7 @@
  *	MR_SLOW=name:ms            every pass through point "name" takes that many milliseconds, whatever signals come
  *	MR_LATE=name:us            what the program calls "name" takes effect that many microseconds late
  *	MR_HURRY=n                 measurements of the machine take an n-th of their time and memory
+ *	MR_BLOCK=n                 messages that are cut into blocks have blocks of n bytes
  *	MR_DELAY=max_us:one_in:seed  one call of mr_fault_delay in one_in waits 0..max_us microseconds
  *
  * Malformed settings end the process with a message (exit 2): a test that silently tests nothing is worse. Tests in
@@ -38,6 +39,9 @@ uint64_t mr_fault_late_ns(const char *name);
 
 /** What a measurement of @n nanoseconds or bytes may take: as many, or what MR_HURRY says. */
 uint64_t mr_fault_hurry(uint64_t n);
+
+/** Bytes of a block of a message: @n, or what MR_BLOCK says. */
+uint64_t mr_fault_block(uint64_t n);
 
 /** Ask before the real call: `if (mr_fault_io("checkpoint.write", &err)) ...`. True: pretend that it failed with *@err,
  * which errno holds too. */
@@ -72,6 +76,11 @@ static inline uint64_t mr_fault_late_ns(const char *name)
 }
 
 static inline uint64_t mr_fault_hurry(uint64_t n)
+{
+	return n;
+}
+
+static inline uint64_t mr_fault_block(uint64_t n)
 {
 	return n;
 }

@@ -96,22 +96,23 @@ static uint32_t rank_to(const mr_channel *c)
 
 /* --- moving messages --- */
 
-enum { BLOCK = 1 << 30 }; /* bytes of a block of a type, whose length is an int */
-
 /* The type of a message: @head, then @bytes at @data. */
 static int make_type(const header *head, const uint8_t *data, size_t bytes, MPI_Datatype *out)
 {
-	int n = 1 + (int)((bytes + BLOCK - 1) / BLOCK), *length = calloc((size_t)n, sizeof(*length));
+	size_t most = mr_mpi_block();
+	int n = 1 + (int)((bytes + most - 1) / most), *length = calloc((size_t)n, sizeof(*length));
 	MPI_Aint *at = calloc((size_t)n, sizeof(*at));
 	int code = length && at ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 
 	if (code == MPI_SUCCESS)
 		code = MPI_Get_address(head, &at[0]);
 	for (int i = 1; code == MPI_SUCCESS && i < n; i++) {
-		size_t from = (size_t)(i - 1) * BLOCK;
+		size_t from = (size_t)(i - 1) * most;
 
+		if (from)
+			MR_FAULT_POINT("mpi.block.link");
 		code = MPI_Get_address(data + from, &at[i]);
-		length[i] = bytes - from < BLOCK ? (int)(bytes - from) : BLOCK;
+		length[i] = (int)(bytes - from < most ? bytes - from : most);
 	}
 	if (code == MPI_SUCCESS) {
 		length[0] = sizeof(*head);

@@ -222,17 +222,16 @@ static mr_status hear(uint32_t from, mr_note *out, bool *is_there)
 	return MR_OK;
 }
 
-enum { MOST_BYTES = 1 << 30 }; /* a message's, whose count is an int */
-
 static mr_status move(uint32_t rank, void *data, size_t bytes, bool out)
 {
 	const char *what = out ? "data cannot be sent" : "data cannot be received";
 
-	for (size_t at = 0; at < bytes; at += MOST_BYTES) {
-		int n = bytes - at < MOST_BYTES ? (int)(bytes - at) : MOST_BYTES;
+	for (size_t at = 0, most = mr_mpi_block(); at < bytes; at += most) {
+		int n = (int)(bytes - at < most ? bytes - at : most), code;
 		MPI_Request request;
-		int code;
 
+		if (at)
+			MR_FAULT_POINT("mpi.block.data");
 		lock();
 		code = out ? MPI_Isend((uint8_t *)data + at, n, MPI_BYTE, (int)rank, 0, mr_mpi.data, &request)
 			   : MPI_Irecv((uint8_t *)data + at, n, MPI_BYTE, (int)rank, 0, mr_mpi.data, &request);

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/fault.h"
 #include "link/ranks.h"
 
 #define MR_MPI_TICK_NS 100000
@@ -51,6 +52,12 @@ mr_status mr_mpi_begin(mr_ranks **out) MR_MUST_USE;
 
 /** End, all ranks together; where @code is not 0: at once, as its launcher then ends all others. @r may be NULL. */
 void mr_mpi_end(mr_ranks *r, int code);
+
+/** Bytes that a call of the library, whose lengths are ints, may have in a row. */
+static inline size_t mr_mpi_block(void)
+{
+	return mr_fault_block(1 << 30);
+}
 
 /** MR_EIO with the library's text, unless @code is success. @what: "a message cannot be sent". */
 mr_status mr_mpi_check(int code, const char *what) MR_MUST_USE;

@@ -106,7 +106,7 @@ static void test_malformed_settings_are_refused(void)
 		{"MR_DELAY", "1:2:3x"},		{"MR_KILL_LIST", "/none/x"},
 		{"MR_SLOW", "a.one"},		{"MR_SLOW", "a.one:5x"},
 		{"MR_LATE", "link"},		{"MR_LATE", "link:5x"},
-		{"MR_HURRY", "0"},		{"MR_HURRY", "2x"},
+		{"MR_HURRY", "0"},		{"MR_HURRY", "2x"},	     {"MR_BLOCK", "0"},
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -163,13 +163,19 @@ static void expect_slow(void)
 /* In the child: a fourth of the time. */
 static void expect_hurry(void)
 {
-	_exit(mr_fault_hurry(1000) == 250 ? 0 : 1);
+	_exit(mr_fault_hurry(1000) == 250 && mr_fault_block(1000) == 1000 ? 0 : 1);
+}
+
+static void expect_block(void)
+{
+	_exit(mr_fault_block(1000) == 7 ? 0 : 1);
 }
 
 static void test_hurry(void)
 {
 	CU_ASSERT_EQUAL(in_child("MR_HURRY", "4", expect_hurry), 0);
 	CU_ASSERT_NOT_EQUAL(in_child("MR_HURRY", "1", expect_hurry), 0);
+	CU_ASSERT_EQUAL(in_child("MR_BLOCK", "7", expect_block), 0);
 }
 
 /* In the child: the one thing that is named is late. */

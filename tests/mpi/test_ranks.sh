@@ -54,6 +54,15 @@ same 2 mlp.cfg --set $two --set train.steps=60 --set checkpoint.every=30 --set t
 same 2 mlp.cfg --set machine.workers=4 --set 'system.name="pipedream"' --set train.steps=60 \
 	--set checkpoint.every=30 --set train.eval_every=0
 unset MR_SLOW
+# Messages that are cut into blocks, as those above 1 GiB are: of boundaries, of ranges, and of states for rank 0.
+export MR_BLOCK=1000 MR_KILL_LIST="$PWD/points"
+same 2 gpt.cfg --set $two --set 'checkpoint.parts="rank0"' --set train.batch=30 --set train.microbatches=3
+# shellcheck disable=SC2086
+same 3 mlp.cfg --set machine.workers=3 --set 'system.name="data_parallel"' --set train.batch=12 $wide
+for sort in link data; do
+	grep -q "^mpi\.block\.$sort$" points || complain "no message was cut: $sort"
+done
+unset MR_BLOCK MR_KILL_LIST
 # One parameter twice in a stage of several pipes, statistics of batch norm, states that are carried, averages.
 same 2 gpt.cfg --set $two --set 'system.name="data_parallel"' --set model.tied=true
 # Sums that are released stage by stage, with norms, stored states, and a rank of several workers.
@@ -490,5 +499,5 @@ printf 'mount --bind other.txt prose.txt && exec "$@"\n' >elsewhere
 	differs "the data (their fingerprint) differs: " unshare -m sh elsewhere --
 rm -rf runs
 
-[ $n_same -eq 59 ] || failed=1
+[ $n_same -eq 61 ] || failed=1
 exit $failed
