@@ -492,6 +492,17 @@ static void many_columns(void)
 	}
 }
 
+/* dz W^T of so few rows that the lanes hold rows of W, and of one more: parts of squares, sums in several blocks. */
+static void few_rows(void)
+{
+	static const int64_t n[] = {3, 16, 33, 200}, depth[] = {5, 64, 1537, 3100};
+
+	for (int64_t m = 1; ready() && m < 10; m++)
+		for (int i = 0; i < 16; i++)
+			if (i < 12 || m % 3 == i % 3)
+				input_gradient(m, n[i % 4], depth[i / 4]);
+}
+
 /* Every step at sizes with and without edges, in groups and for many rows. */
 static void every_step(void)
 {
@@ -536,6 +547,7 @@ void mr_suite_chains(void)
 	MR_TEST(large_weights);
 	MR_TEST(every_edge_of_weights);
 	MR_TEST(many_columns);
+	MR_TEST(few_rows);
 	MR_TEST(every_step);
 	MR_TEST(pieces);
 	MR_TEST(transposed_weights);
