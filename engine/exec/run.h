@@ -71,7 +71,7 @@ struct mr_run_config {
 	const mr_lr *lr;
 	const mr_mitigate *mitigate; /* against stale gradients; NULL: none. Plans that flush have none and ignore
 	                                it */
-	const mr_plan *steady; /* the plan from which mitigations take their ages if the order of @plan has none
+	const mr_plan *steady; /* the plan from which mitigations and refreshes take ages if the order of @plan has none
 				  (mitigated.h); NULL: @plan */
 	const mr_place *place;       /* one entry a worker */
 	bool skip_nonfinite;         /* a step whose gradient norm is not finite leaves the weights unchanged; else the

@@ -109,7 +109,8 @@ struct mr_optim {
 	int64_t max_side; /* soap, rotated_adam: a larger side of a matrix keeps its coordinates */
 	uint64_t frequency;   /* and of how many steps one turns them */
 	double mean_memory;   /* soap: of the means whose eigenvectors they are */
-	bool of_momentum, one_sided, correct_bias; /* rotated_adam: see its options */
+	bool of_momentum, one_sided, by_delay, correct_bias; /* rotated_adam: see its options */
+	double interval;      /* rotated_adam: the same at a stage, on average; INFINITY: never */
 	double rest_rate; /* muon: learning rate of tensors that are no hidden matrix, as a multiple */
 };
 

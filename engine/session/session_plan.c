@@ -323,8 +323,8 @@ static mr_status find_steady(mr_session *s)
 {
 	mr_plan_question q;
 
-	if (!s->plan_path || s->plan->contract.flush != MR_FLUSH_NONE || mr_mitigate_is_none(s->mitigate.ops) ||
-	    mr_plan_repeats(s->plan))
+	if (!s->plan_path || s->plan->contract.flush != MR_FLUSH_NONE ||
+	    (mr_mitigate_is_none(s->mitigate.ops) && !s->optim.by_delay) || mr_plan_repeats(s->plan))
 		return MR_OK;
 	q = question_of(s);
 	q.system = mr_job_system(s->job);

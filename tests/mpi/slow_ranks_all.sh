@@ -47,6 +47,9 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 		trust='--set system.optimizer="validated"'
 	fi
 	one_of 1 2 3
+	refresh=
+	[ "$optimizer" != rotated_adam ] || refresh="--set optimizer.frequency=2 --set optimizer.refresh=$(
+		[ "$(bit "$i" 2)" = true ] && echo uniform || echo delay)"
 	# The steps between two averages divide those between saves and evaluations.
 	[ "$system" != local_sgd ] || set -- --set system.every=1 --set 'system.placement="rotated"'
 	[ "$system" = local_sgd ] || set --
@@ -56,7 +59,7 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	[ "$optimizer" != nt_asgd ] ||
 		set -- --set optimizer.wait=1 --set optimizer.lr=0.3 --set train.eval_every=1 --set train.steps=8
 	# shellcheck disable=SC2086 # words, or none
-	same "$ranks" "$conf" $trust --set machine.workers=4 --set "system.name=\"$system\"" \
+	same "$ranks" "$conf" $trust $refresh --set machine.workers=4 --set "system.name=\"$system\"" \
 		--set "precision=\"$precision\"" --set "train.clip=$clip" --set "train.norm_every=$it" \
 		--set "optimizer.name=\"$optimizer\"" --set "train.seed=$i" --set "checkpoint.every=$it" \
 		--set "checkpoint.at_end=$(bit $i 2)" --set "train.eval_at_end=$(bit $i 3)" "$@"

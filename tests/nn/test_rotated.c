@@ -8,7 +8,7 @@
 #include "check.h"
 #include "golden_files.h"
 #include "nn/eigen.h"
-#include "nn/optim.h"
+#include "nn/optim/rotation.h"
 #include "nn/qr.h"
 
 #define MOST 64 /* numbers of a matrix here */
@@ -73,6 +73,8 @@ static void configure(mr_optim *o, const char *name, const mr_json *options)
 					       mr_json_bool(mr_json_get(options, "correct_bias"))));
 	}
 	mr_optim_init(o, ops, v);
+	if (mr_json_get(options, "interval"))
+		o->interval = mr_json_double(mr_json_get(options, "interval"));
 	mr_values_destroy(v);
 }
 
@@ -168,6 +170,87 @@ static void rotated_adam_is_its_equations(void)
 	follow("rotated_adam", "smaller", true);
 	follow("rotated_adam", "of momentum", true);
 	follow("rotated_adam", "of momentum, smaller", true);
+	follow("rotated_adam", "between steps", true);
+}
+
+/* --- refreshes of stages --- */
+
+enum { STAGES = 5 };
+
+/* @n stages; the work of a step is that of a refresh everywhere each @frequency steps, or less by @over. */
+static void share(const double *work, const uint32_t *delay, double frequency, double over, double *interval)
+{
+	double all = 0, used = 0;
+
+	mr_rotation_share(STAGES, work, delay, frequency, interval);
+	for (int i = 0; i < STAGES; i++) {
+		CU_ASSERT(interval[i] >= 1);
+		all += work[i] / frequency;
+		used += work[i] / interval[i];
+	}
+	CU_ASSERT_DOUBLE_EQUAL(used, all - over, 1e-12 * all);
+}
+
+static void refreshes_keep_the_budget(void)
+{
+	static const double work[STAGES] = {3, 1, 0, 5, 2}, equal[STAGES] = {7, 7, 7, 7, 7};
+	static const uint32_t late[STAGES] = {4, 3, 2, 1, 0}, none[STAGES], one[STAGES] = {1, 1, 1, 1, 1};
+	static const uint32_t far[STAGES] = {20, 2, 1, 1, 0};
+	double interval[STAGES];
+
+	share(work, late, 10, 0, interval);
+	for (int i = 0; i < STAGES; i++) /* 20 of work and delay share 1.1 */
+		CU_ASSERT_DOUBLE_EQUAL(1 / interval[i], late[i] * 1.1 / 20, 1e-12);
+	share(work, none, 10, 0, interval);
+	for (int i = 0; i < STAGES; i++)
+		CU_ASSERT_EQUAL(interval[i], 10);
+	share(work, one, 7, 0, interval);
+	for (int i = 0; i < STAGES; i++)
+		CU_ASSERT_DOUBLE_EQUAL(interval[i], 7, 1e-12);
+	/* of 2.5 refreshes a step the first takes one, and the others 1.5 by 2, 1 and 1 */
+	share(equal, far, 2, 0, interval);
+	CU_ASSERT_EQUAL(interval[0], 1);
+	CU_ASSERT_DOUBLE_EQUAL(interval[1], 4 / 3.0, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(interval[3], 8 / 3.0, 1e-12);
+	CU_ASSERT(isinf(interval[4]));
+	/* each step everywhere: what the last one cannot take is left */
+	share(equal, late, 1, 7, interval);
+	CU_ASSERT_EQUAL(interval[3], 1);
+	CU_ASSERT(isinf(interval[4]));
+}
+
+/* Refreshes of the first @steps steps. */
+static uint64_t refreshes(double interval, uint64_t steps)
+{
+	uint64_t n = 0;
+
+	for (uint64_t t = 1; t <= steps; t++)
+		n += mr_rotation_due(interval, t);
+	return n;
+}
+
+static void refreshes_are_evenly_spread(void)
+{
+	for (uint64_t t = 1; t <= 5000; t++)
+		CU_ASSERT_EQUAL(mr_rotation_due(49, t), t % 49 == 0);
+	CU_ASSERT(mr_rotation_due(1, 1));
+	CU_ASSERT_EQUAL(refreshes(8 / 3.0, 8000), 3000);
+	CU_ASSERT_EQUAL(refreshes(2.5, 12), 4); /* 3, 5, 8, 10 */
+	CU_ASSERT(mr_rotation_due(2.5, 3) && mr_rotation_due(2.5, 5) && mr_rotation_due(2.5, 8));
+	CU_ASSERT_EQUAL(refreshes(INFINITY, 1000), 0);
+}
+
+/* The cubes of the sides that are rotated. */
+static void work_of_a_refresh(void)
+{
+	const mr_optim_matrix m = {.rows = 3, .cols = 5};
+	mr_optim o = {.max_side = 8};
+
+	CU_ASSERT_EQUAL(mr_rotation_work(&o, &m), 27 + 125);
+	o.one_sided = true;
+	CU_ASSERT_EQUAL(mr_rotation_work(&o, &m), 27);
+	o = (mr_optim){.max_side = 4, .of_momentum = true};
+	CU_ASSERT_EQUAL(mr_rotation_work(&o, &m), 27);
 }
 
 /* --- factorizations --- */
@@ -340,4 +423,7 @@ void mr_suite_rotated(void)
 	MR_TEST(eigenvectors_of_little);
 	MR_TEST(soap_is_the_published_one);
 	MR_TEST(rotated_adam_is_its_equations);
+	MR_TEST(refreshes_keep_the_budget);
+	MR_TEST(refreshes_are_evenly_spread);
+	MR_TEST(work_of_a_refresh);
 }

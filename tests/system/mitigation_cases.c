@@ -71,7 +71,7 @@ static const entry optimizers[] = {
 	{"nadamw", "optimizer.name=nadamw"},
 	{"muon", "optimizer.name=muon"},
 	{"soap", "optimizer.name=soap optimizer.frequency=3"},
-	{"rotated_adam", "optimizer.name=rotated_adam optimizer.frequency=2 train.clip=0.5"},
+	{"rotated_adam", "optimizer.name=rotated_adam optimizer.frequency=2 optimizer.refresh=delay train.clip=0.5"},
 };
 
 /* Every field is the beginning of a name above, or with a $ all of it; "" is the beginning of all. The first line that

@@ -216,6 +216,8 @@ BEGIN {
 			(precision == "bf16_pure" ? "" : " soap rotated_adam"))
 	state_ = optimizer ~ /^(momentum|adam|adamw|nadam|lion|ema)$/ && precision != "f64" && !one_in(3) ? \
 		pick("bf16 int8") : ""
+	refresh = optimizer == "rotated_adam" ? \
+		" frequency = " pick("1 2 3 10") "; refresh = \"" pick("uniform delay") "\";" : ""
 	mitigation = one_in(6) ? pick("staleness_aware gap_aware dc_asgd weight_prediction spike_compensation " \
 		"error_feedback") : "none"
 	clip = pick("0.0 0.0 0.5 0.01 1000.0")
@@ -255,7 +257,7 @@ BEGIN {
 	print "data = { " data " };"
 	print "backend = " text(backend) "; precision = " text(precision) "; partition = " partition ";"
 	print "optimizer = { name = " text(optimizer) "; lr = 0.01;" \
-		(state_ == "" ? "" : " state = " text(state_) ";") " };"
+		(state_ == "" ? "" : " state = " text(state_) ";") refresh " };"
 	if (mitigation != "none")
 		print "mitigation = { name = " text(mitigation) "; };"
 	print "system = { name = " text(kind) "; " keys " };"

@@ -158,6 +158,8 @@ static void asynchronous(void)
 		 "optimizer.lr=0.01", 4, 4},
 		{"system.name=pipedream system.replicas=[2,2] train.microbatches=2 mitigation.name=error_feedback "
 		 "optimizer.name=soap optimizer.frequency=2 optimizer.lr=0.01", 4, 4},
+		{"system.name=pipedream train.microbatches=1 optimizer.name=rotated_adam optimizer.frequency=2 "
+		 "optimizer.refresh=delay optimizer.lr=0.01", 3, 4},
 		{"system.name=ampnet train.microbatches=2", 2, 4},
 		{"system.name=paci train.microbatches=4 train.clip=0.1", 2, 4},
 		{"system.name=wpipe train.microbatches=4", 2, 4},

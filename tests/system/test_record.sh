@@ -28,7 +28,8 @@ done
 
 # --- mitigations in a race: what they go by and what they keep is the record's as well
 for m in "gap_aware" "delayed_nesterov --set optimizer.name=nadamw --set optimizer.beta1=0.9" "weight_prediction" \
-	"weight_prediction --set optimizer.name=muon"; do
+	"weight_prediction --set optimizer.name=muon" \
+	"none --set optimizer.name=rotated_adam --set optimizer.frequency=3 --set optimizer.refresh=delay"; do
 	d=$(echo "$m" | tr -dc a-z)
 	train "$@" --set mitigation.name=$m --set system.order=racing --set system.in_flight=4 --set run.dir=raced-$d \
 		--record $d.plan

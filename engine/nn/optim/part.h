@@ -107,6 +107,7 @@ static inline mr_step mr_optim_base(const mr_optim *o, const mr_optim_call *c, m
 static inline void mr_optim_rotates_init(mr_optim *o, const mr_values *values)
 {
 	o->frequency = (uint64_t)mr_values_int(values, "frequency");
+	o->interval = (double)o->frequency;
 	o->max_side = mr_values_int(values, "max_side");
 }
 

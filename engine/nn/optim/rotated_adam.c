@@ -17,8 +17,9 @@
  *
  * Source: Jung, Shin and Lee, "Mitigating staleness in asynchronous pipeline parallelism via basis rotation", ICML 2026
  * (arXiv 2602.03515 v2).
- * NOTE: the source also lets stages with more delay refresh more often, within the same budget; here each has the same
- * frequency.
+ * refresh = "delay" shares the same work out anew: stages refresh in proportion to their delay (mr_rotation_share), so
+ * that one without delay keeps the axes. NOTE: the source says no more of it than that the budget is proportional to
+ * the delay; what counts as work, and that none refreshes more than once a step, is ours.
  */
 #if defined(MR_OPTIM_LIST)
 MR_OPTIM(rotated_adam)
@@ -38,6 +39,9 @@ static const mr_option options[] = {
 	{"source", MR_OPT_ENUM, "gradients", 0, 0, "gradients|momentum", NULL,
 	 "whose eigenvectors the coordinates are: of running means of squares of the gradients, or of their mean"},
 	{"sides", MR_OPT_ENUM, "both", 0, 0, "both|smaller", NULL, "sides of a matrix that are rotated"},
+	{"refresh", MR_OPT_ENUM, "uniform", 0, 0, "uniform|delay", NULL,
+	 "uniform: all stages turn coordinates every `frequency` steps; delay: with as much work in all, in "
+	 "proportion to how late their gradients are, and those that are never late do not"},
 	{"correct_bias", MR_OPT_BOOL, "true", 0, 0, NULL, NULL,
 	 "divide the means by what they lack of their weights so far"},
 	MR_OPTIM_DECAY("0.01"),
@@ -49,6 +53,7 @@ static void init(mr_optim *o, const mr_values *values)
 	mr_optim_adam_init(o, values);
 	mr_optim_rotates_init(o, values);
 	o->of_momentum = !strcmp(mr_values_string(values, "source"), "momentum");
+	o->by_delay = !strcmp(mr_values_string(values, "refresh"), "delay");
 	o->one_sided = !strcmp(mr_values_string(values, "sides"), "smaller");
 	o->correct_bias = mr_values_bool(values, "correct_bias");
 }
@@ -110,7 +115,7 @@ static mr_status step_matrix(const mr_optim *o, const mr_optim_call *c, const mr
 	if (c->t == 1)
 		mr_rotation_axes(&r);
 	MR_TRY(mr_rotation_follow(&r, o->b2, r.x));
-	if (c->t % o->frequency == 0)
+	if (mr_rotation_due(o->interval, c->t))
 		MR_TRY(refresh(o, c, &r));
 	memcpy(r.other, c->state[0], (size_t)n * mr_dtype_bytes(t));
 	MR_TRY(mr_rotation_turn(&r, false, r.x));

@@ -51,6 +51,48 @@ void mr_rotation_init(mr_rotation *r, const mr_optim_call *c, const mr_kernels *
 	r->wide = (void *)((char *)r->square + mr_matrix_bytes(larger_side(m), larger_side(m), k->types.state));
 }
 
+/* --- refreshes of stages --- */
+
+double mr_rotation_work(const mr_optim *o, const mr_optim_matrix *m)
+{
+	double work = 0;
+
+	for (uint32_t i = MR_ROTATION_BASIS; i < MR_ROTATION_FACTORS; i++)
+		work += pow((double)mr_rotation_side(o, m, i), 3);
+	return work;
+}
+
+void mr_rotation_share(uint32_t n, const double *work, const uint32_t *delay, double frequency, double *interval)
+{
+	double left = 0, late = 0; /* work a step that is not given out yet, and the sum by which it is given out */
+	bool again = true;
+
+	for (uint32_t i = 0; i < n; i++) {
+		interval[i] = INFINITY;
+		left += work[i] / frequency;
+		late += work[i] * delay[i];
+	}
+	for (uint32_t i = 0; i < n && late <= 0; i++)
+		interval[i] = frequency;
+	while (again && late > 0) {
+		double rest = left, of = late;
+
+		again = false;
+		for (uint32_t i = 0; i < n; i++)
+			if (interval[i] > 1 && delay[i] * left >= late) {
+				interval[i] = 1;
+				rest -= work[i];
+				of -= work[i] * delay[i];
+				again = true;
+			}
+		left = rest;
+		late = of;
+	}
+	for (uint32_t i = 0; i < n && late > 0; i++)
+		if (interval[i] > 1 && delay[i])
+			interval[i] = late / (delay[i] * left);
+}
+
 /* --- products --- */
 
 enum { LEFT_IN, RIGHT_IN, LEFT_BACK, RIGHT_BACK, LEFT_SQUARE, RIGHT_SQUARE, LEFT_POWER, RIGHT_POWER };

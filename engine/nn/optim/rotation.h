@@ -11,6 +11,8 @@
 #ifndef MR_OPTIM_ROTATION_H
 #define MR_OPTIM_ROTATION_H
 
+#include <math.h>
+
 #include "nn/optim.h"
 
 /* The factors of a call (mr_optim_call.factor), by side: 0 rows, 1 columns. */
@@ -50,6 +52,23 @@ void mr_rotation_begin(const mr_rotation *r);
 /** The basis of side @s becomes the Q of @mean times itself. @order: its columns are sorted before by x^T mean x, the
  * largest first, and with them the rows or columns of @order. NULL: they stay where they are. */
 mr_status mr_rotation_refresh(const mr_rotation *r, int s, const void *mean, void *order) MR_MUST_USE;
+
+/** Is step @t, from 1, the last of its interval of @interval steps? Of t steps floor(t / interval) are. */
+static inline bool mr_rotation_due(double interval, uint64_t t)
+{
+	return floor((double)t / interval) > floor((double)(t - 1) / interval);
+}
+
+/** Work of a refresh of @m under @o, in units that only compare. */
+double mr_rotation_work(const mr_optim *o, const mr_optim_matrix *m);
+
+/**
+ * The work that @n stages have when each refreshes every @frequency steps, in proportion to their @delay: @interval [n]
+ * gets the steps between the refreshes of a stage, INFINITY where there is no delay. @work [n]: of a refresh of all
+ * matrices of a stage. No stage refreshes more than once a step; what is over goes to the others. @frequency everywhere
+ * if no stage with work has delay.
+ */
+void mr_rotation_share(uint32_t n, const double *work, const uint32_t *delay, double frequency, double *interval);
 
 /** All products of these. */
 void mr_rotation_products(const mr_optim_matrix *m, mr_gemm out[MR_OPTIM_PRODUCTS]);

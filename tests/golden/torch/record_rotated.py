@@ -46,7 +46,7 @@ def soap(module, shape, steps, **options):
 
 
 def rotated_adam(shape, steps, frequency, b1=0.9, b2=0.95, eps=1e-6, decay=0.1, source="gradients", sides="both",
-                 correct_bias=True):
+                 correct_bias=True, interval=None):
     rows, cols = shape
     w, m, v = first_weights(shape), np.zeros(shape), np.zeros(shape)
     left, right, u, vt = np.zeros((rows, rows)), np.zeros((cols, cols)), np.eye(rows), np.eye(cols)
@@ -54,12 +54,14 @@ def rotated_adam(shape, steps, frequency, b1=0.9, b2=0.95, eps=1e-6, decay=0.1, 
     out = {"shape": list(shape), "steps": steps, "weights": [],
            "options": {"frequency": frequency, "beta1": b1, "beta2": b2, "eps": eps, "weight_decay": decay,
                        "source": source, "sides": sides, "correct_bias": correct_bias}}
+    if interval:
+        out["options"]["interval"] = interval
     for t in range(1, steps + 1):
         g = gradient(t, shape)
         m = b1 * m + (1 - b1) * g
         left = b2 * left + (1 - b2) * g @ g.T
         right = b2 * right + (1 - b2) * g.T @ g
-        if t % frequency == 0:
+        if t // (interval or frequency) > (t - 1) // (interval or frequency):
             if on_left:
                 u = np.linalg.qr((left if source == "gradients" else m @ m.T) @ u)[0]
             if on_right:
@@ -100,6 +102,7 @@ def main():
             "smaller": rotated_adam((6, 3), 7, 2, sides="smaller"),
             "of momentum": rotated_adam((5, 5), 7, 2, source="momentum"),
             "of momentum, smaller": rotated_adam((3, 6), 7, 1, source="momentum", sides="smaller"),
+            "between steps": rotated_adam((5, 4), 9, 2, interval=2.5),
         },
         "factorizations": [factorizations(1), factorizations(2), factorizations(37)],
     }, sys.stdout)
