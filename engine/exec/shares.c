@@ -466,7 +466,7 @@ mr_status mr_shares_add_norms(mr_worker *w, mr_stage_weights *b, uint64_t versio
 		if (!g->params[p].cut.of)
 			continue;
 		sumsq[p - first] = 0;
-		for (uint32_t q = 0; q < w->shares.n; q++)
+		for (uint32_t q = 0; q < w->shares.n; q += w->shares.n / g->params[p].cut.of) /* each part once */
 			sumsq[p - first] += ((const double *)part[q])[p - first];
 	}
 	return MR_OK;

@@ -44,19 +44,20 @@ static mr_status step(const mr_layer_call *c, uint32_t j, const mr_param_spec *s
 	return MR_OK;
 }
 
-/* Does W of @c carry out step @j, of a parameter like @spec? Products step no state that is stored in other numbers. */
-static bool inside(const mr_layer_ops *ops, const mr_layer_call *c, uint32_t j, const mr_param_spec *spec)
+/* Does W of @c, which carries out @steps (mr_layer_ops.steps), take step @j, of a parameter like @spec? Products step
+ * no state that is stored in other numbers. */
+static bool inside(uint32_t steps, const mr_layer_call *c, uint32_t j, const mr_param_spec *spec)
 {
-	return ops->steps >> j & 1 && (spec->lazy || !c->step[j].stored.form);
+	return steps >> j & 1 && (spec->lazy || !c->step[j].stored.form);
 }
 
-static mr_status other_steps(const mr_layer_ops *ops, const mr_layer_call *c)
+static mr_status other_steps(const mr_layer_ops *ops, const mr_layer_call *c, uint32_t steps)
 {
 	mr_param_spec spec[MR_LAYER_PARAMS];
 	uint32_t count = ops->params(c->cfg, c->in, spec);
 
 	for (uint32_t j = 0; j < count; j++)
-		if (!inside(ops, c, j, &spec[j]) && c->step[j].dst && !(j == 0 && c->sparse_rows))
+		if (!inside(steps, c, j, &spec[j]) && c->step[j].dst && !(j == 0 && c->sparse_rows))
 			MR_TRY(step(c, j, &spec[j], c->dw[j]));
 	return MR_OK;
 }
@@ -100,7 +101,7 @@ static mr_status apart_steps(const mr_layer_ops *ops, const mr_layer_call *c)
 	return MR_OK;
 }
 
-/* @pass of a layer that has a part of the rows, the sum of its gradients over the shares, and its steps. */
+/* @pass of a layer that makes a part of its gradients, their sum over the shares, and its steps. */
 static mr_status part_backward(const mr_layer_ops *ops, const mr_layer_call *c,
 			       mr_status (*pass)(const mr_layer_call *c))
 {
@@ -109,14 +110,14 @@ static mr_status part_backward(const mr_layer_ops *ops, const mr_layer_call *c,
 	mr_part_grads_begin(&p, ops, c);
 	MR_TRY(pass(&p.call));
 	MR_TRY(mr_part_grads_end(&p, c));
-	return is_apart(c) ? apart_steps(ops, c) : c->step ? other_steps(ops, c) : MR_OK;
+	return is_apart(c) ? apart_steps(ops, c) : c->step ? other_steps(ops, c, 0) : MR_OK;
 }
 
 mr_status mr_layer_weight(const mr_layer_ops *ops, const mr_layer_call *c)
 {
 	if (!ops->backward_weight)
 		return MR_OK;
-	if (mr_part_grads_wanted(ops, c))
+	if (mr_part_grads_among(ops, c->cfg) > 1)
 		return part_backward(ops, c, ops->backward_weight);
 	if (is_apart(c)) {
 		mr_layer_call a = alone(c);
@@ -126,7 +127,7 @@ mr_status mr_layer_weight(const mr_layer_ops *ops, const mr_layer_call *c)
 	}
 	MR_TRY(ops->backward_weight(c));
 	if (c->step)
-		MR_TRY(other_steps(ops, c));
+		MR_TRY(other_steps(ops, c, ops->steps));
 	return MR_OK;
 }
 
@@ -137,7 +138,7 @@ mr_status mr_layer_backward(const mr_layer_ops *ops, const mr_layer_call *c)
 			MR_TRY(ops->backward_input(c));
 		return mr_layer_weight(ops, c);
 	}
-	if (mr_part_grads_wanted(ops, c))
+	if (mr_part_grads_among(ops, c->cfg) > 1)
 		return part_backward(ops, c, ops->backward);
 	if (is_apart(c)) {
 		mr_layer_call a = alone(c);
@@ -147,19 +148,19 @@ mr_status mr_layer_backward(const mr_layer_ops *ops, const mr_layer_call *c)
 	}
 	MR_TRY(ops->backward(c));
 	if (c->step)
-		MR_TRY(other_steps(ops, c));
+		MR_TRY(other_steps(ops, c, ops->steps));
 	return MR_OK;
 }
 
 mr_status mr_layer_weights(const mr_layer_ops *ops, const mr_layer_call *c, uint32_t n)
 {
-	if (n == 1 || !ops->backward_weights || is_apart(&c[n - 1])) {
+	if (n == 1 || !ops->backward_weights || is_apart(&c[n - 1]) || mr_part_grads_among(ops, c->cfg) > 1) {
 		for (uint32_t j = 0; j < n; j++)
 			MR_TRY(mr_layer_weight(ops, &c[j]));
 		return MR_OK;
 	}
 	MR_TRY(ops->backward_weights(c, n));
 	if (c[n - 1].step)
-		MR_TRY(other_steps(ops, &c[n - 1]));
+		MR_TRY(other_steps(ops, &c[n - 1], ops->steps));
 	return MR_OK;
 }

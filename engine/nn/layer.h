@@ -99,7 +99,8 @@
 	X(int64_t, out_h)       /* adaptive_avg_pool: height of the output */ \
 	X(int64_t, out_w) \
 	X(bool, weighted)       /* softmax_xent, logistic: samples weigh in training as their classes do */ \
-	X(bool, bias_elsewhere) /* linear: another share adds the bias in F */
+	X(bool, bias_elsewhere) /* linear: another share adds the bias in F */ \
+	X(int64_t, copies)      /* linear: shares that have the same columns (nn/part_grads.h); 0: 1 */
 
 typedef struct mr_layer_cfg {
 	MR_LAYER_CFG(MR_FIELD_MEMBER)

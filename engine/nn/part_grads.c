@@ -4,7 +4,7 @@
 
 size_t mr_part_grads_bytes(const mr_layer_cfg *cfg, int64_t numbers, const mr_kernels *k)
 {
-	return k && cfg->parts > 1 ? (size_t)numbers * mr_dtype_bytes(k->types.gradients) : 0;
+	return k && (cfg->parts > 1 || cfg->copies > 1) ? (size_t)numbers * mr_dtype_bytes(k->types.gradients) : 0;
 }
 
 void mr_part_grads_begin(mr_part_grads *p, const mr_layer_ops *ops, const mr_layer_call *c)
@@ -12,7 +12,8 @@ void mr_part_grads_begin(mr_part_grads *p, const mr_layer_ops *ops, const mr_lay
 	mr_param_spec spec[MR_LAYER_PARAMS];
 	size_t at = 0;
 
-	*p = (mr_part_grads){.call = *c, .n = ops->params(c->cfg, c->in, spec)};
+	*p = (mr_part_grads){.call = *c, .n = ops->params(c->cfg, c->in, spec),
+			     .among = mr_part_grads_among(ops, c->cfg)};
 	for (uint32_t j = 0; j < p->n; j++) {
 		p->count[j] = mr_param_count(&spec[j]);
 		p->dw[j] = (char *)c->scratch + at;
@@ -38,11 +39,11 @@ mr_status mr_part_grads_end(const mr_part_grads *p, const mr_layer_call *c)
 	for (uint32_t j = 0; j < p->n; j++)
 		all += p->count[j];
 	if (c->shares) {
-		size_t bytes = (size_t)all * each;
+		const void **own = part + c->shares->self / p->among * p->among;
 
-		MR_TRY(c->shares->meet(c->shares->arg, c->scratch, bytes, part));
-		for (uint32_t q = 1; q < c->shares->n; q++)
-			MR_TRY(sum(c, all, q == 1 ? part[0] : c->scratch, part[q], c->scratch));
+		MR_TRY(c->shares->meet(c->shares->arg, c->scratch, (size_t)all * each, part));
+		for (uint32_t q = 1; q < p->among; q++)
+			MR_TRY(sum(c, all, q == 1 ? own[0] : c->scratch, own[q], c->scratch));
 	}
 	for (uint32_t j = 0; j < p->n; j++) {
 		if (c->dw_add)

@@ -1,16 +1,26 @@
 /*
- * part_grads.h - gradients of the parameters of a layer that has a part of the rows of a sample (mr_layer_cfg.parts).
+ * part_grads.h - gradients of parameters that several shares have whole, each of which sees a part of what they do
+ * (nn/share.h): a part of the rows of every sample (mr_layer_cfg.parts), or of the heads that read their columns
+ * (mr_layer_cfg.copies; shares q with the same q / copies have the same columns).
  *
- * Each share has such a layer's parameters whole and sees other rows of every sample (nn/share.h). Its W computes the
- * gradient of its own rows of one micro-batch in scratch, and shows it; all add what all have shown, in the order of
- * shares, and this, the gradient of all rows, is added to the sum of micro-batches. So all have the same bits.
+ * W of such a layer computes its own part of the gradient of one micro-batch in scratch, and shows it; the shares that
+ * have the parameters add what they have shown, in the order of shares, and this, the whole gradient, is added to the
+ * sum of micro-batches. So they have the same bits.
  */
 #ifndef MR_NN_PART_GRADS_H
 #define MR_NN_PART_GRADS_H
 
 #include "nn/layer.h"
 
-/** Bytes of scratch for the gradients of @numbers parameters; 0 where rows are not divided, or without kernels. */
+/* The shares that add up their gradients of a layer; 1: this one alone. */
+static inline uint32_t mr_part_grads_among(const mr_layer_ops *ops, const mr_layer_cfg *cfg)
+{
+	int64_t n = ops->rows_apart && ops->params ? cfg->parts : cfg->copies;
+
+	return n > 1 ? (uint32_t)n : 1;
+}
+
+/** Bytes of scratch for the gradients of @numbers parameters; 0 where they are whole, or without kernels. */
 size_t mr_part_grads_bytes(const mr_layer_cfg *cfg, int64_t numbers, const mr_kernels *k);
 
 /* A call whose gradients go to scratch. */
@@ -18,16 +28,10 @@ typedef struct mr_part_grads {
 	mr_layer_call call;
 	void *dw[MR_LAYER_PARAMS];
 	int64_t count[MR_LAYER_PARAMS];
-	uint32_t n;
+	uint32_t n, among; /* parameters, and shares */
 } mr_part_grads;
 
-/** Does W of such a call see a part of the rows alone? */
-static inline bool mr_part_grads_wanted(const mr_layer_ops *ops, const mr_layer_call *c)
-{
-	return ops->rows_apart && ops->params && c->cfg->parts > 1;
-}
-
-/** Make @p->call of @c: its backward passes then leave the gradients of its rows, and take no steps. */
+/** Make @p->call of @c: its backward passes then leave its own gradients, and take no steps. */
 void mr_part_grads_begin(mr_part_grads *p, const mr_layer_ops *ops, const mr_layer_call *c);
 
 /** Sum these over the shares, to the gradients of @c. Errors: MR_ESTOPPED. */

@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "nn/element.h"
+#include "nn/part_grads.h"
 #include "nn/scores.h"
 
 uint32_t mr_graph_find_node(const mr_graph *g, const char *name)
@@ -286,7 +287,7 @@ int64_t mr_graph_shown_gradients(const mr_graph *g, uint32_t node)
 	const mr_node *nd = &g->nodes[node];
 	int64_t n = 0;
 
-	for (uint32_t j = 0; nd->ops->rows_apart && nd->cfg.parts > 1 && j < nd->n_params && !nd->frozen; j++)
+	for (uint32_t j = 0; mr_part_grads_among(nd->ops, &nd->cfg) > 1 && j < nd->n_params && !nd->frozen; j++)
 		n += g->params[nd->first_param + j].n;
 	return n;
 }

@@ -15,8 +15,9 @@
 #define MR_CUT_BLOCKS 3
 
 typedef struct mr_param_cut {
-	uint32_t of;      /* shares; 0: the parameter is whole, and each share has a copy */
-	uint32_t self;    /* the share that has this part */
+	uint32_t of;      /* parts; 0: the parameter is whole, and each share has a copy. Of fewer parts than shares
+	                     those that follow each other have the same, and sum its gradient */
+	uint32_t self;    /* which of them this is */
 	uint32_t axis;    /* the dimension that is cut */
 	uint32_t n_blocks;
 	int64_t block[MR_CUT_BLOCKS]; /* their lengths in the whole */

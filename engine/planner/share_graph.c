@@ -42,20 +42,46 @@ static bool divides(const cutter *c, int64_t n)
 	return n % c->n == 0;
 }
 
+/* Shares that have the same of @kv heads of keys and values; 0: shares cannot have whole heads. */
+static int64_t copies_of_heads(const cutter *c, int64_t kv)
+{
+	return divides(c, kv) ? 1 : c->n % kv == 0 ? c->n / kv : 0;
+}
+
+/* The node that reads value @v, if one alone does. */
+static const mr_node *reader_of(const mr_graph *g, uint16_t v)
+{
+	return g->values[v].n_uses == 1 ? &g->nodes[g->values[v].last_use] : NULL;
+}
+
+/* Shares that have the same columns of the linear layer @nd: of keys or values of few heads, which rope reads. Where
+ * one layer makes queries, keys and values at once, the columns of each belong to one share. */
+static int64_t copies_of(const cutter *c, const mr_node *nd)
+{
+	const mr_node *next = reader_of(c->whole, nd->out);
+	int64_t n = 1;
+
+	if (next && is(next, "rope") && next->in[0] != nd->out && next->cfg.kv_heads)
+		n = copies_of_heads(c, next->cfg.kv_heads);
+	return n ? n : 1;
+}
+
 /* May @nd stand between the two layers of a pair? */
 static bool fits_within(const cutter *c, const mr_node *nd)
 {
 	const mr_layer_cfg *cfg = &nd->cfg;
 
-	if (is(nd, "attention") || is(nd, "rope"))
+	if (is(nd, "attention") && !is(&c->whole->nodes[c->whole->values[nd->in[0]].producer], "rope"))
 		return divides(c, cfg->heads) && divides(c, cfg->kv_heads);
+	if (is(nd, "attention") || is(nd, "rope"))
+		return divides(c, cfg->heads) && copies_of_heads(c, cfg->kv_heads);
 	return is(nd, "swiglu") || is(nd, "gelu") || is(nd, "activation");
 }
 
 /* May a pair begin with @nd? */
 static bool begins(const cutter *c, const mr_node *nd)
 {
-	return is(nd, "linear") && !nd->cfg.flat && divides(c, nd->cfg.out);
+	return is(nd, "linear") && !nd->cfg.flat && divides(c, nd->cfg.out * copies_of(c, nd));
 }
 
 static bool ends(const mr_node *nd)
@@ -74,12 +100,6 @@ static bool stands_alone(const cutter *c, uint32_t i)
 			return false;
 	return divides(c, nd->cfg.out) && ((head && nd->cfg.out >= LEAST_CLASSES) ||
 					   (is(nd, "embedding") && nd->cfg.vocab >= LEAST_CLASSES));
-}
-
-/* The node that reads value @v, if one alone does. */
-static const mr_node *reader_of(const mr_graph *g, uint16_t v)
-{
-	return g->values[v].n_uses == 1 ? &g->nodes[g->values[v].last_use] : NULL;
 }
 
 /* No pair begins with the linear layers from which value @v comes. */
@@ -268,7 +288,8 @@ static mr_status read_rows(cutter *c, const mr_node *nd, uint32_t j, uint16_t *o
 static mr_param_cut cut_of_columns(const cutter *c, const mr_node *nd)
 {
 	const mr_node *next = reader_of(c->whole, nd->out);
-	mr_param_cut cut = {.of = c->n, .self = c->self, .n_blocks = 1, .block = {nd->cfg.out}};
+	uint32_t copies = (uint32_t)copies_of(c, nd);
+	mr_param_cut cut = {.of = c->n / copies, .self = c->self / copies, .n_blocks = 1, .block = {nd->cfg.out}};
 	int64_t kv, dim;
 
 	if (!next || !is(next, "attention"))
@@ -312,9 +333,11 @@ static void take_over(cutter *c, const mr_node *nd, role as)
 static mr_status add_columns(cutter *c, const mr_node *nd)
 {
 	mr_layer_cfg cfg = nd->cfg;
+	int64_t copies = copies_of(c, nd);
 	uint16_t in;
 
-	cfg.out /= c->n;
+	cfg.out = cfg.out * copies / c->n;
+	cfg.copies = copies > 1 ? copies : 0;
 	MR_TRY(enter(c, nd, nd->in[0], &in));
 	MR_TRY(add(c, nd->ops, nd->name, &cfg, &in, 1, &c->here[nd->out]));
 	take_over(c, nd, COLUMNS);
@@ -382,7 +405,7 @@ static mr_status add_node(cutter *c, uint32_t i)
 		return add_by_rows(c, nd);
 	if (c->role[i] == WITHIN) {
 		cfg.heads /= c->n;
-		cfg.kv_heads /= c->n;
+		cfg.kv_heads = (cfg.kv_heads + c->n - 1) / c->n; /* at least one, or 0: as many as heads */
 	}
 	for (uint32_t j = 0; j < nd->n_in; j++)
 		MR_TRY(read_here(c, nd, j, &in[j]));

@@ -9,8 +9,10 @@
  *
  * An embedding, and a head, of many classes that share no weights are cut by columns, which share_cat joins. All else
  * each share computes whole, with the bits of every other: norms, sums and the loss.
- * Between the two of a pair stand attention, with rope in front of it or not, whose heads must divide among the shares,
- * swiglu, gelu and activations. What the shares do not divide, or what meets another layer on the way, stays whole.
+ * Between the two of a pair stand attention, with rope in front of it or not, whose heads must divide among the
+ * shares, swiglu, gelu and activations. Of fewer heads of keys and values than shares, as rope reads them, each share
+ * has a copy of one, and those that have the same sum its gradient (nn/part_grads.h). What the shares do not divide, or
+ * what meets another layer on the way, stays whole.
  *
  * Norms, sums and other layers that take each row by itself may instead be computed by each share for its own rows of
  * every sample (nn/share.h), where a chain of them ends at a layer that is cut:

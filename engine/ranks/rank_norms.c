@@ -131,8 +131,11 @@ static mr_status add_stage(const mr_engine *e, uint16_t s, uint64_t step, double
 		double *own = share->norms->squares;
 
 		MR_TRY(mr_norm_parts_add(&share->weights[s], step, kc, share->norms->room, own));
-		for (uint32_t p = first; p < end; p++)
-			all[p - first] += run->c.graph->params[p].cut.of ? own[p - first] : 0;
+		for (uint32_t p = first; p < end; p++) {
+			uint32_t of = run->c.graph->params[p].cut.of;
+
+			all[p - first] += of && q % (e->n_runs / of) == 0 ? own[p - first] : 0; /* each part once */
+		}
 	}
 	for (uint32_t p = first; p < end; p++)
 		*sum += all[p - first];

@@ -51,7 +51,7 @@ static uint32_t check_parts(const mr_graph *whole, uint32_t n)
 			const mr_param *mine = &g[q]->params[p];
 			int64_t inner = mr_param_inner(mine);
 
-			CU_ASSERT_EQUAL(mine->n, mine->cut.of ? of->n / n : of->n);
+			CU_ASSERT_EQUAL(mine->n, mine->cut.of ? of->n / mine->cut.of : of->n);
 			mr_graph_init_param(g[q], p, 3, MR_F64, part, NULL);
 			if (!mine->cut.of) {
 				CU_ASSERT_EQUAL(memcmp(part, all, bytes), 0);
@@ -109,22 +109,53 @@ static void gpt(void)
 	mr_graph_destroy(whole);
 }
 
-/* Grouped heads: two shares have one head of keys and values each; four cannot, and attention stays whole. */
+/* Share @self of four of @whole has part @part of @of of the keys of a layer. */
+static void check_keys(const mr_graph *whole, uint32_t self, uint32_t part, uint32_t of)
+{
+	const mr_param *k;
+	mr_graph *g;
+	uint32_t i;
+
+	MR_CHECK_OK(mr_share_graph(whole, 4, self, false, &g));
+	i = mr_graph_find_node(g, "model.layers.1.self_attn.k_proj");
+	k = &g->params[g->nodes[i].first_param];
+	CU_ASSERT_EQUAL(k->cut.of, of);
+	CU_ASSERT_EQUAL(k->cut.self, part);
+	CU_ASSERT_EQUAL(g->nodes[i].cfg.copies, 4 / of);
+	CU_ASSERT_EQUAL(mr_graph_shown_gradients(g, i), 16 * 4 + (g->nodes[i].n_params > 1 ? 4 : 0));
+	CU_ASSERT_EQUAL(mr_graph_shown_gradients(g, mr_graph_find_node(g, "model.layers.1.self_attn.q_proj")), 0);
+	mr_graph_destroy(g);
+}
+
+/* Grouped heads: two shares have one head of keys and values each, four the same one by twos. */
 static void llama(void)
 {
 	static const char *const keys[] = {"layers", "2", "width", "16", "heads", "4", "kv_heads", "2", "hidden", "24",
 					   "context", "8", NULL};
+	static const char *const one[] = {"layers", "2", "width", "16", "heads", "4", "kv_heads", "1", "hidden", "24",
+					  "bias", "qkv", "context", "8", NULL};
+	static const char *const three[] = {"layers", "2", "width", "24", "heads", "6", "kv_heads", "3", "hidden", "24",
+					    "context", "8", NULL};
 	mr_graph *whole = graph_of("llama", keys, true), *g;
 	uint32_t blocks;
 
 	CU_ASSERT_EQUAL(check_parts(whole, 2), 2 * 7);
-	CU_ASSERT_EQUAL(check_parts(whole, 4), 2 * 3);
+	CU_ASSERT_EQUAL(check_parts(whole, 4), 2 * 7);
+	for (uint32_t q = 0; q < 4; q++)
+		check_keys(whole, q, q / 2, 2);
 	MR_CHECK_OK(mr_share_graph(whole, 2, 1, false, &g));
 	CU_ASSERT_EQUAL(axis_of(g, "model.layers.0.self_attn.q_proj.weight", &blocks), 0);
 	CU_ASSERT_EQUAL(axis_of(g, "model.layers.0.self_attn.k_proj.weight", &blocks), 0);
 	CU_ASSERT_EQUAL(axis_of(g, "model.layers.0.self_attn.o_proj.weight", &blocks), 1);
 	CU_ASSERT_EQUAL(axis_of(g, "model.layers.1.mlp.down_proj.weight", &blocks), 1);
 	mr_graph_destroy(g);
+	mr_graph_destroy(whole);
+	whole = graph_of("llama", one, true); /* all shares have the one head */
+	CU_ASSERT_EQUAL(check_parts(whole, 4), 2 * 10);
+	check_keys(whole, 3, 0, 1);
+	mr_graph_destroy(whole);
+	whole = graph_of("llama", three, true); /* no share of two could have whole heads: attention stays whole */
+	CU_ASSERT_EQUAL(check_parts(whole, 2), 2 * 3);
 	mr_graph_destroy(whole);
 }
 

@@ -209,8 +209,11 @@ for i in $(seq 30); do
 	[ "$optimizer" != nt_asgd ] ||
 		set -- "$@" --set optimizer.wait=1 --set optimizer.lr=0.3 --set train.eval_every=1
 	[ "$(bit "$i" 2)" = false ] || [ "$system" = pipedream ] || set -- "$@" --set 'train.gradients="merged"'
+	one_of gpt gpt "llama --set model.kv_heads=1" "llama --set model.kv_heads=2"
+	network="--set model.name=$it"
 	one_of 1 2 3
-	same $ranks gpt.cfg --set train.batch=12 --set machine.workers=$workers --set machine.shares=$shares \
+	# shellcheck disable=SC2086 # words
+	same $ranks gpt.cfg $network --set train.batch=12 --set machine.workers=$workers --set machine.shares=$shares \
 		--set model.heads=4 --set "machine.ranks=\"${map# }\"" --set "system.name=\"$system\"" \
 		--set "machine.sequence_parallel=$(bit "$i" 3)" --set "precision=\"$precision\"" \
 		--set "train.clip=$clip" --set "train.norm_every=$it" --set "train.seed=$i" \

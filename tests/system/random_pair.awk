@@ -43,8 +43,8 @@ function network(name, act)
 			pick("8 12 17") "; dropout = " pick("0.0 0.2") "; tied = " tied() ";"
 		data = "name = \"text\"; path = \"text.txt\"; validation = 0.02;"
 	} else if (name == "llama") {
-		model = "name = \"llama\"; layers = 2; width = " pick("16 48") "; heads = 4; kv_heads = " pick("0 2") \
-			"; context = " pick("8 9") "; tied = " tied() ";"
+		model = "name = \"llama\"; layers = 2; width = " pick("16 48") "; heads = 4; kv_heads = " \
+			pick("0 1 2") "; context = " pick("8 9") "; tied = " tied() ";"
 		data = "name = \"text\"; path = \"text.txt\"; validation = 0.02;"
 	} else if (name == "awd_lm") {
 		model = "name = \"awd_lm\"; layers = 2; embed = 6; width = " pick("8 33") "; context = 6; tied = " \

@@ -71,6 +71,19 @@ static void bits_of_sequential(void)
 		as_sequential("backend=auto precision=bf16 " LLAMA, "machine.shares=2");
 }
 
+/* Of fewer heads of keys and values than shares: whose gradients several shares sum, in each micro-batch. */
+static void bits_of_copied_heads(void)
+{
+	as_sequential(F64 LLAMA "model.bias=qkv train.clip=0.3", "machine.shares=4");
+	as_sequential("backend=reference precision=f32 " LLAMA "model.kv_heads=1 train.gradients=merged",
+		      "machine.shares=2 machine.sequence_parallel=true");
+	if (mr_kernels_find("auto", MR_F32))
+		as_sequential("backend=auto precision=f32 train.norm_every=1 " LLAMA,
+			      "machine.shares=4 machine.threads=2");
+	if (mr_kernels_find("auto", MR_BF16))
+		as_sequential("backend=auto precision=bf16_pure " LLAMA, "machine.shares=4");
+}
+
 /* Systems of another order of sums have the same weights, too. */
 static void bits_of_other_orders(void)
 {
@@ -165,6 +178,7 @@ static void over_links(void)
 	check_over_links("backend=reference precision=f32 model.layers=4 machine.shares=2 machine.workers=2 "
 			 "machine.sequence_parallel=true model.dropout=0.2 system.name=pipedream "
 			 "train.microbatches=1", 1);
+	check_over_links(F64 LLAMA "machine.shares=4 machine.workers=2 system.name=1f1b train.clip=0.3", 2);
 	if (mr_kernels_find("auto", MR_BF16))
 		check_over_links("backend=auto precision=bf16 machine.threads=2 machine.shares=2 machine.workers=2 "
 				 "machine.sequence_parallel=true system.name=interleaved", 2);
@@ -240,6 +254,66 @@ static void near_the_whole_model(void)
 	near_whole(F64 "model.layers=4 model.tied=true " GPT, "system.name=1f1b", 2);
 	near_whole(F64 "train.frozen=h.0,h.1.attn " GPT, "system.name=zb_h1", 2);
 	near_whole("mlp " F64 "train.batch=8 train.microbatches=4", "system.name=data_parallel", 4);
+}
+
+/* Where shares have copies of heads of keys and values: W apart, steps inside, late sums, frozen layers, by rows. */
+static void near_the_whole_with_copies(void)
+{
+	static const char *const systems[] = {
+		"1f1b model.bias=qkv", "zb_h1 train.frozen=model.layers.0", "data_parallel train.clip=0.3",
+		"chimera train.gradients=merged", "pipedream train.microbatches=1",
+		"pipedream_2bw mitigation.name=gap_aware", "interleaved machine.sequence_parallel=true",
+	};
+
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++) {
+		char system[120];
+
+		snprintf(system, sizeof(system), "system.name=%s", systems[i]);
+		near_whole(F64 LLAMA, system, 4);
+		snprintf(system, sizeof(system), "model.kv_heads=1 system.name=%s", systems[i]);
+		near_whole(F64 LLAMA "model.layers=4", system, 2);
+	}
+}
+
+/* Are the keys and values of @a, of one share, those of @b, weights or states? Returns how many tensors there are. */
+static uint32_t check_copies(const mr_state_list *a, const mr_state_list *b, bool same)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		if (!strstr(a->at[i].name, ".k_proj.") && !strstr(a->at[i].name, ".v_proj."))
+			continue;
+		CU_ASSERT_EQUAL(memcmp(a->at[i].data, b->at[i].data, a->at[i].bytes) == 0, same);
+		n++;
+	}
+	return n;
+}
+
+static void copies_stay_the_same(void)
+{
+	static const char *const types[] = {"f64", "f32", "bf16", "bf16_pure", "bf16 backend=auto"};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		mr_state st[4];
+		char more[60];
+		rig r;
+
+		if (strstr(types[i], "auto") && !mr_kernels_find("auto", MR_BF16))
+			continue;
+		snprintf(more, sizeof(more), "train.norm_every=0 precision=%s", types[i]);
+		open_rig(&r, LLAMA "machine.shares=4 machine.workers=2", more);
+		rig_start(&r);
+		rig_run(&r, 6, NULL);
+		for (uint32_t q = 0; q < 4; q++)
+			MR_CHECK_OK(mr_state_of_run(r.s.executor.shares->run[q], &st[q]));
+		for (uint32_t q = 0; q < 3; q++) {
+			CU_ASSERT_EQUAL(check_copies(&st[q].model, &st[q + 1].model, q != 1), 3 * 2);
+			CU_ASSERT(check_copies(&st[q].optimizer, &st[q + 1].optimizer, q != 1) >= 3 * 2 * 2);
+		}
+		for (uint32_t q = 0; q < 4; q++)
+			mr_state_fini(&st[q]);
+		rig_fini(&r);
+	}
 }
 
 /* The same by rows: systems of each kind, with and without a sum in W apart, also by masks. */
@@ -359,6 +433,7 @@ static void bits_of_replays(void)
 		MR_REPLAY_RANDOM);
 	replays(F64 GPT, "machine.shares=2 system.name=pipedream_2bw machine.workers=2", MR_REPLAY_LAST_FIRST);
 	replays(F64 LLAMA, BY_ROWS " system.name=zb_h1 machine.workers=2", MR_REPLAY_RANDOM);
+	replays(F64 LLAMA "model.kv_heads=1", "machine.shares=2 system.name=zb_h1 machine.workers=2", MR_REPLAY_RANDOM);
 	if (mr_kernels_find("auto", MR_BF16) && !RIG_SANITIZED)
 		replays("backend=auto precision=bf16_pure " GPT,
 			"machine.shares=2 system.name=zb_h1 machine.workers=2 machine.threads=2",
@@ -438,6 +513,8 @@ static void bytes_as_planned(void)
 	/* by rows a block puts four values of half the rows together and sums four of them; then what the embedding and
 	 * the head read, and the gradients of seven norms for each of four micro-batches */
 	read_as_planned(BY_ROWS, (3 * 8 + 2) * VALUE / 2 + 7 * GAIN);
+	/* and of three blocks the gradients of 4 columns of keys and of values, for each of four micro-batches */
+	read_as_planned("machine.shares=2 model.kv_heads=1", 3 * 2 * 2 * VALUE + 3 * 2 * 4 * GAIN);
 }
 
 /* --- refusals --- */
@@ -478,10 +555,13 @@ void mr_suite_shares(void)
 {
 	MR_SUITE("shares");
 	MR_TEST(bits_of_sequential);
+	MR_TEST(bits_of_copied_heads);
 	MR_TEST(bits_of_other_orders);
 	MR_TEST(over_links);
 	MR_TEST(bits_by_rows);
 	MR_TEST(near_the_whole_model);
+	MR_TEST(near_the_whole_with_copies);
+	MR_TEST(copies_stay_the_same);
 	MR_TEST(near_the_whole_by_rows);
 	MR_TEST(mitigated);
 	MR_TEST(bits_of_replays);

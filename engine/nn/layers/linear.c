@@ -13,9 +13,10 @@
  * "Delving deep into rectifiers", ICCV 2015, eq. 10) and sqrt(1 / in) without an activation, so that the variance of
  * what flows neither grows nor dies with depth. cfg.std < 0: every weight is cfg.value. Biases start at 0, or
  * normal with bias_std. Reads of the configuration: out, act, no_bias, transposed, std, value, bias_std, flat: a row is
- * a whole sample, all its dimensions in order; bias_elsewhere.
+ * a whole sample, all its dimensions in order; bias_elsewhere, copies.
  */
 #include "nn/layers/shared.h"
+#include "nn/part_grads.h"
 
 #include <assert.h>
 #include <math.h>
@@ -80,6 +81,7 @@ static void linear_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t sa
 		.flops_i = flops,
 		.flops_w = flops,
 	};
+	out->scratch = mr_part_grads_bytes(cfg, (columns(cfg, in) + !cfg->no_bias) * cfg->out, k);
 	if (cfg->act == MR_ACT_GELU)
 		mr_saved_add(&out->aux_i, k ? k->gelu_aux : "", bytes);
 	if (cfg->act != MR_ACT_NONE)
