@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """The table of a survey of pipeline parallelism, row by row, beside what the systems do here.
 
-    perf/survey.py MILLRACE [--text FILE] [--seeds N] [--jobs N] costs|compute|learn|epochs|recompute
+    perf/survey.py MILLRACE [--text FILE] [--seeds N] [--jobs N] [--rounds N] costs|idle|compute|learn|epochs|recompute
 
 The survey: Guan et al., Advances of Pipeline Model Parallelism for Deep Learning Training, JCST 2024, whose table "The
 Frontier of Pipeline Parallelism" repeats with a word for the convergence of each approach.
 
 costs      4 workers, 8 micro-batches, 16 equal layers: bubble of the walk; versions of weights, saved activations and
            messages between workers, counted while the system trains in virtual time.
+idle       2 workers, 16 layers of 512, micro-batches of 32 samples: part of the training time in which workers did not
+           compute, beside the bubble of the walk. Of up to N rounds (7) of 200 micro-batches the first one in which
+           other programs had less than 2 % of the workers' time, else the least disturbed one. Wants two quiet cores.
 compute    the processor time of a step in virtual time beside that of the system without what the row adds, medians of
            interleaved runs. One thread computes and nothing waits, so that other programs disturb it little.
 learn      three tasks with N seeds (3), each system at its best rate: digits (a perceptron of 8 layers;
@@ -17,8 +20,8 @@ epochs     accuracy of LeNet on the digits after each epoch with weights stashed
            seeds.
 recompute  the same for one worker that runs forward passes again, beside one that keeps activations.
 
-Everything but the processor time is the same in each run of a build. Markdown on the standard output. Needs
-scikit-learn for the digits.
+Everything but processor times and what is idle is the same in each run of a build. Markdown on the standard output.
+Needs scikit-learn for the digits.
 """
 import argparse
 import concurrent.futures
@@ -156,8 +159,8 @@ def messages(where, plan):
     return crossings / plan["T"]
 
 
-def bubble(args, system, micro):
-    text = run([args.millrace, "schedule", system, "--workers", "4", "--microbatches", str(micro)])
+def bubble(args, system, micro, workers=4):
+    text = run([args.millrace, "schedule", system, "--workers", str(workers), "--microbatches", str(micro)])
     found = re.search(r"period (\S+), bubble \S+ of the makespan, (\S+) of the period", text)
     return found.group(2) if found else "fill and drain"
 
@@ -185,6 +188,37 @@ def costs(args):
             name, system, micro, formula or "-", bubble(args, system, 8), copies or "-",
             span([x / weights for x in per_worker(where, folder, "weight_bytes")]), slots or "-",
             span([x / kept for x in per_worker(where, folder, "activation_bytes")]), messages(where, plan)), flush=True)
+
+
+# --- idle time
+
+
+def idle_parts(args, row, turn):
+    """Percent of both workers' time in which other programs had their cores; idle; waiting for each other."""
+    folder, micro = "idle.%s.%d.%d" % (row[6], row[7], turn), row[7]
+    run([args.millrace, "train", "wide.cfg"] + settings(dict(row[9], **{
+        "run.dir": '"%s"' % folder, "system.name": row[6], "machine.workers": 2, "machine.peak_gflops": 100,
+        "checkpoint.every": 0, "train.batch": 32 * micro, "train.microbatches": micro,
+        "train.steps": 200 // micro})))
+    with open(folder + "/run.json") as f:
+        figures = json.load(f)["figures"]
+    waits = [figures["wait_" + cause] for cause in ("upstream", "downstream", "weights", "optimizer")]
+    return [100 * x for x in (figures["wait_descheduled"], figures["bubble"], sum(waits))]
+
+
+def idle(args):
+    with open("wide.cfg", "w") as f:
+        f.write(EQUAL.replace("256", "512"))
+    best = [[100, 0, 0]] * len(ROWS)
+    for turn in range(args.rounds):
+        for i, row in enumerate(ROWS):
+            if best[i][0] >= 2:
+                best[i] = min(best[i], idle_parts(args, row, turn))
+        print("round %d: %d rows are disturbed" % (turn, sum(x[0] >= 2 for x in best)), file=sys.stderr, flush=True)
+    print("| here | walk | idle, measured | waits for the other | others had the cores |\n|---|---|---|---|---|")
+    for row, (others, idle_part, waits) in zip(ROWS, best):
+        print("| `%s`, T = %d | %s | %.1f%% | %.1f%% | %.1f%% |" % (
+            row[6], row[7], bubble(args, row[6], 8, 2), idle_part, waits, others))
 
 
 # --- processor time
@@ -362,13 +396,13 @@ def epochs(args):
 
 
 def main():
-    modes = {"costs": costs, "compute": compute, "learn": learn, "epochs": epochs, "recompute": recompute}
+    modes = {"costs": costs, "idle": idle, "compute": compute, "learn": learn, "epochs": epochs, "recompute": recompute}
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("millrace")
     p.add_argument("mode", choices=modes)
     p.add_argument("--text", help="a text to learn, such as tiny Shakespeare")
     p.add_argument("--seeds", type=int, default=3)
-    p.add_argument("--rounds", type=int, default=7, help="of compute and recompute")
+    p.add_argument("--rounds", type=int, default=7, help="of idle, compute and recompute")
     p.add_argument("--jobs", type=int, default=1, help="runs of learn and epochs at a time")
     p.add_argument("--tasks", default=",".join(TASKS), type=lambda s: s.split(","))
     args = p.parse_args()
