@@ -49,7 +49,8 @@
 	X(int64_t, context)     /* embedding: rows of the position table */ \
 	X(int64_t, heads)       /* attention, rope */ \
 	X(int64_t, parts)       /* split, concat, dot_interaction, share_cat; share_in, share_out, share_rows, \
-	                           share_join and layers with ops->rows_apart: of the rows of a sample */ \
+	                           share_join and layers with ops->rows_apart: of the rows of a sample; \
+	                           embedding: of the vocabulary */ \
 	X(mr_act, act)          /* linear, activation, conv, batch norm */ \
 	X(bool, no_bias)        /* linear, conv */ \
 	X(bool, transposed)     /* linear: weight stored [out, in] (a head tied to the token embedding) */ \
@@ -84,7 +85,7 @@
 	X(bool, carry)          /* lstm, gru: a micro-batch begins as the one before it of its columns ended */ \
 	X(bool, variational)    /* dropout: one mask for all rows of a sample */ \
 	X(int64_t, first_row)   /* row_range: the first one; place_rows: where the first one goes; dropout: the first \
-	                           one of a sample that comes in parts */ \
+	                           one of a sample that comes in parts; embedding: its first word */ \
 	X(int64_t, count)       /* row_range: how many; place_rows: rows of the output */ \
 	X(int64_t, fold)        /* row_range: columns of the output; 0: those of the input */ \
 	X(bool, additive)       /* cross_attention: scores by tanh, not by products */ \

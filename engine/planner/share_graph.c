@@ -10,7 +10,8 @@ typedef enum role {
 	COLUMNS, /* a linear layer by its output */
 	WITHIN,  /* what takes each column or head by itself */
 	ROWS,    /* a linear layer by its input */
-	ALONE,   /* a linear layer or an embedding by its output, whose columns are joined at once */
+	ALONE,   /* a linear layer or an embedding by its output, whose columns are joined at once; or by words */
+	WORDS,   /* take_over alone: an embedding by words */
 	MAYBE,   /* by the rows of each sample, if a layer that is cut is near */
 	BY_ROWS, /* by the rows of each sample */
 } role;
@@ -89,17 +90,38 @@ static bool ends(const mr_node *nd)
 	return is(nd, "linear") && !nd->cfg.flat && nd->cfg.act != MR_ACT_GELU;
 }
 
-/* Is @nd an embedding, or the layer in front of the loss, of many classes, and shares no weights? */
-static bool stands_alone(const cutter *c, uint32_t i)
+/* Is @nd the layer in front of the loss, of many classes? */
+static bool is_head(const cutter *c, const mr_node *nd)
 {
-	const mr_node *nd = &c->whole->nodes[i];
-	bool head = is(nd, "linear") && !nd->cfg.flat && nd->cfg.act == MR_ACT_NONE && i + 2 == c->whole->n_nodes;
+	return is(nd, "linear") && !nd->cfg.flat && nd->cfg.act == MR_ACT_NONE && nd->cfg.out >= LEAST_CLASSES &&
+	       nd + 2 == c->whole->nodes + c->whole->n_nodes;
+}
 
+/* Are the words of @nd, an embedding or the head, cut, as the two share one table of them and nothing else does? */
+static bool by_words(const cutter *c, const mr_node *nd)
+{
+	const mr_graph *w = c->whole;
+	const mr_node *head = &w->nodes[w->n_nodes - 2], *from;
+	int32_t table = head->n_params ? w->params[head->first_param].tied_to : -1;
+	uint32_t n_users = 0;
+
+	for (uint32_t p = 0; table >= 0 && p < w->n_params; p++)
+		n_users += w->params[p].tied_to == table;
+	if (n_users != 1 || !is_head(c, head) || !head->cfg.transposed || !divides(c, head->cfg.out) ||
+	    !is(&w->nodes[w->params[table].node], "embedding"))
+		return false;
+	from = &w->nodes[w->values[head->in[0]].producer]; /* which is not cut itself */
+	return !is(from, "linear") && !fits_within(c, from) &&
+	       (nd == head || nd == &w->nodes[w->params[table].node]);
+}
+
+/* Is @nd an embedding or a head of many classes whose weights are cut, and its output joined or summed at once? */
+static bool stands_alone(const cutter *c, const mr_node *nd)
+{
 	for (uint32_t p = nd->first_param; p < nd->first_param + nd->n_params; p++)
 		if (mr_graph_tied(c->whole, p))
-			return false;
-	return divides(c, nd->cfg.out) && ((head && nd->cfg.out >= LEAST_CLASSES) ||
-					   (is(nd, "embedding") && nd->cfg.vocab >= LEAST_CLASSES));
+			return by_words(c, nd);
+	return divides(c, nd->cfg.out) && (is_head(c, nd) || (is(nd, "embedding") && nd->cfg.vocab >= LEAST_CLASSES));
 }
 
 /* No pair begins with the linear layers from which value @v comes. */
@@ -122,7 +144,7 @@ static bool take_role(cutter *c, uint32_t i)
 
 	for (uint32_t j = 0; j < nd->n_in; j++)
 		n_parted += c->parted[nd->in[j]];
-	if (!n_parted && stands_alone(c, i))
+	if (!n_parted && stands_alone(c, nd))
 		c->role[i] = ALONE;
 	else if (!n_parted)
 		c->role[i] = !c->barred[i] && begins(c, nd) ? COLUMNS : WHOLE;
@@ -302,9 +324,9 @@ static mr_param_cut cut_of_columns(const cutter *c, const mr_node *nd)
 	return cut;
 }
 
-static mr_param_cut cut_of_rows(const cutter *c, const mr_node *nd)
+static mr_param_cut cut_of(const cutter *c, int64_t length)
 {
-	return (mr_param_cut){.of = c->n, .self = c->self, .n_blocks = 1, .block = {nd->in_shape[0].cols}};
+	return (mr_param_cut){.of = c->n, .self = c->self, .n_blocks = 1, .block = {length}};
 }
 
 /* What @nd, as it was added last, takes over from the whole model. */
@@ -312,7 +334,8 @@ static void take_over(cutter *c, const mr_node *nd, role as)
 {
 	mr_node *mine = &c->g->nodes[c->g->n_nodes - 1];
 	bool by_columns = as == COLUMNS || as == ALONE;
-	mr_param_cut cut = by_columns ? cut_of_columns(c, nd) : cut_of_rows(c, nd);
+	mr_param_cut cut = as == WORDS ? cut_of(c, nd->cfg.vocab)
+			   : by_columns ? cut_of_columns(c, nd) : cut_of(c, nd->in_shape[0].cols);
 	bool transposed = nd->cfg.transposed;
 
 	mine->number = nd->number;
@@ -323,9 +346,9 @@ static void take_over(cutter *c, const mr_node *nd, role as)
 		p->init = of->init;
 		p->std = of->std;
 		p->tied_to = of->tied_to; /* parameters have the same numbers */
-		if (by_columns || (as == ROWS && j == 0)) {
+		if (by_columns || ((as == ROWS || as == WORDS) && j == 0)) {
 			p->cut = cut;
-			p->cut.axis = p->rank == 2 && by_columns != transposed;
+			p->cut.axis = p->rank == 2 && as != WORDS && by_columns != transposed;
 		}
 	}
 }
@@ -344,11 +367,30 @@ static mr_status add_columns(cutter *c, const mr_node *nd)
 	return MR_OK;
 }
 
+/* An embedding that the head shares: of the words a part, and the sum over shares. */
+static mr_status add_words(cutter *c, const mr_node *nd)
+{
+	mr_layer_cfg cfg = nd->cfg;
+	uint16_t v;
+
+	cfg.vocab /= c->n;
+	cfg.parts = c->n;
+	cfg.first_row = c->self * cfg.vocab;
+	MR_TRY(enter(c, nd, nd->in[0], &v));
+	MR_TRY(add(c, nd->ops, nd->name, &cfg, &v, 1, &v));
+	take_over(c, nd, WORDS);
+	MR_TRY(add_beside(c, nd, "share_out", "out", &(mr_layer_cfg){0}, &v));
+	c->here[nd->out] = v;
+	return MR_OK;
+}
+
 static mr_status add_alone(cutter *c, const mr_node *nd)
 {
 	mr_layer_cfg cfg = nd->cfg;
 	uint16_t v;
 
+	if (is(nd, "embedding") && by_words(c, nd))
+		return add_words(c, nd);
 	cfg.out /= c->n;
 	MR_TRY(enter(c, nd, nd->in[0], &v));
 	MR_TRY(add(c, nd->ops, nd->name, &cfg, &v, 1, &v));

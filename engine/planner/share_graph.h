@@ -7,8 +7,9 @@
  *
  *	x -> share_in -> fc (columns q) -> gelu -> proj (rows q) -> share_out -> y
  *
- * An embedding, and a head, of many classes that share no weights are cut by columns, which share_cat joins. All else
- * each share computes whole, with the bits of every other: norms, sums and the loss.
+ * An embedding, and a head, of many classes are cut by columns, which share_cat joins. If they share their weights,
+ * both are cut by words: share_out sums what the shares look up, each in its own rows of the table. All else each share
+ * computes whole, with the bits of every other: norms, sums and the loss.
  * Between the two of a pair stand attention, with rope in front of it or not, whose heads must divide among the
  * shares, swiglu, gelu and activations. Of fewer heads of keys and values than shares, as rope reads them, each share
  * has a copy of one, and those that have the same sum its gradient (nn/part_grads.h). What the shares do not divide, or

@@ -193,7 +193,7 @@ static void mlp(void)
 	mr_graph_destroy(whole);
 }
 
-/* An embedding and a head of many classes are cut by columns, unless they share their weights. */
+/* An embedding and a head of many classes are cut by columns, and by words if they share their weights. */
 static void many_classes(void)
 {
 	static const char *const keys[] = {"layers", "1", "width", "16", "heads", "4", "context", "8", "tied", "false",
@@ -212,6 +212,19 @@ static void many_classes(void)
 	CU_ASSERT_EQUAL(mr_graph_largest_exchanged(g, 1, &f64) / 8, 8 * 300 / 2);
 	mr_graph_destroy(g);
 	mr_graph_destroy(whole);
+	whole = graph_of("gpt", tied, true);
+	CU_ASSERT_EQUAL(check_parts(whole, 2), 6 + 2); /* the table, of both, and all positions in each */
+	MR_CHECK_OK(mr_share_graph(whole, 4, 3, false, &g));
+	CU_ASSERT_EQUAL(axis_of(g, "wte.weight", &blocks), 0);
+	CU_ASSERT_EQUAL(axis_of(g, "wpe.weight", &blocks), -1);
+	CU_ASSERT_EQUAL(axis_of(g, "lm_head.weight", &blocks), 0);
+	CU_ASSERT(mr_graph_tied(g, mr_graph_find_param(g, "wte.weight")));
+	CU_ASSERT_EQUAL(g->nodes[0].cfg.first_row, 225);
+	/* without the head the block and what the words sum; the head's logits and gradient, and that is all */
+	CU_ASSERT_EQUAL(mr_graph_exchanged(g, 1, &f64) / 8, 4 * 8 * 16 + 8 * 16 + 8 * 75 + 8 * 16);
+	mr_graph_destroy(g);
+	mr_graph_destroy(whole);
+	classes = 301;
 	whole = graph_of("gpt", tied, true);
 	CU_ASSERT_EQUAL(check_parts(whole, 2), 6);
 	mr_graph_destroy(whole);

@@ -209,8 +209,13 @@ for i in $(seq 30); do
 	[ "$optimizer" != nt_asgd ] ||
 		set -- "$@" --set optimizer.wait=1 --set optimizer.lr=0.3 --set train.eval_every=1
 	[ "$(bit "$i" 2)" = false ] || [ "$system" = pipedream ] || set -- "$@" --set 'train.gradients="merged"'
-	one_of gpt gpt "llama --set model.kv_heads=1" "llama --set model.kv_heads=2"
+	one_of gpt "gpt --set data.vocab=byte --set model.tied=true" "llama --set model.kv_heads=1" \
+		"llama --set model.kv_heads=2 --set data.vocab=byte --set model.tied=true"
 	network="--set model.name=$it"
+	case $system in
+	# whose first and last stage differ in age, and whose last may be the loss alone
+	pipedream* | interleaved) network=${network% --set model.tied=true} ;;
+	esac
 	one_of 1 2 3
 	# shellcheck disable=SC2086 # words
 	same $ranks gpt.cfg $network --set train.batch=12 --set machine.workers=$workers --set machine.shares=$shares \

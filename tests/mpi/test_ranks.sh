@@ -136,6 +136,8 @@ same 3 gpt.cfg --set machine.workers=2 --set machine.shares=4 --set model.heads=
 	--set 'machine.ranks="0 1 2 1 2 0 1 0"' --set machine.sequence_parallel=true --set 'system.name="zb_h1"'
 same 2 gpt.cfg --set model.name=llama --set model.heads=4 --set model.kv_heads=2 --set machine.workers=2 \
 	--set machine.shares=4 --set 'machine.ranks="0 1 1 0 0 1 1 0"' --set train.clip=0.5
+# shellcheck disable=SC2086
+same 2 gpt.cfg $shares --set "$apart" --set data.vocab=byte --set model.tied=true --set train.clip=0.5
 # The last stage reads what the first one stores.
 same 2 gpt.cfg --set $two --set model.tied=true
 same 2 lm.cfg --set machine.workers=4 --set 'system.name="chimera"'
@@ -501,5 +503,5 @@ printf 'mount --bind other.txt prose.txt && exec "$@"\n' >elsewhere
 	differs "the data (their fingerprint) differs: " unshare -m sh elsewhere --
 rm -rf runs
 
-[ $n_same -eq 62 ] || failed=1
+[ $n_same -eq 63 ] || failed=1
 exit $failed

@@ -41,16 +41,16 @@ function network(name, act)
 	} else if (name == "gpt") {
 		model = "name = \"gpt\"; layers = " pick("2 3") "; width = " pick("8 24 64") "; heads = 2; context = " \
 			pick("8 12 17") "; dropout = " pick("0.0 0.2") "; tied = " tied() ";"
-		data = "name = \"text\"; path = \"text.txt\"; validation = 0.02;"
+		data = "name = \"text\"; path = \"text.txt\"; validation = 0.02; vocab = " text(pick("char byte")) ";"
 	} else if (name == "llama") {
 		model = "name = \"llama\"; layers = 2; width = " pick("16 48") "; heads = 4; kv_heads = " \
 			pick("0 1 2") "; context = " pick("8 9") "; tied = " tied() ";"
-		data = "name = \"text\"; path = \"text.txt\"; validation = 0.02;"
+		data = "name = \"text\"; path = \"text.txt\"; validation = 0.02; vocab = " text(pick("char byte")) ";"
 	} else if (name == "awd_lm") {
 		model = "name = \"awd_lm\"; layers = 2; embed = 6; width = " pick("8 33") "; context = 6; tied = " \
 			tied() "; weight_dropout = " pick("0.0 0.2") "; dropout = " pick("0.0 0.1") ";"
-		data = "name = \"text\"; path = \"text.txt\"; validation = 0.02; order = " \
-			text(pick("columns random")) ";"
+		data = "name = \"text\"; path = \"text.txt\"; validation = 0.02; vocab = " text(pick("char byte")) \
+			"; order = " text(pick("columns random")) ";"
 	} else if (name == "dlrm") {
 		model = "name = \"dlrm\"; rows = [50, 300, 7]; width = " pick("4 9") "; bottom = [16]; top = [16, 8];"
 		data = "name = \"clicks\"; numbers = 5; categories = 3; values = 100; samples = 400;"

@@ -20,6 +20,7 @@
 #define LLAMA \
 	"model.name=llama model.layers=3 model.width=16 model.heads=4 model.kv_heads=2 model.hidden=24 " \
 	"model.context=8 " GPT
+#define BY_ROWS "machine.shares=2 machine.sequence_parallel=true"
 
 static void open_rig(rig *r, const char *sets, const char *more)
 {
@@ -75,13 +76,26 @@ static void bits_of_sequential(void)
 static void bits_of_copied_heads(void)
 {
 	as_sequential(F64 LLAMA "model.bias=qkv train.clip=0.3", "machine.shares=4");
-	as_sequential("backend=reference precision=f32 " LLAMA "model.kv_heads=1 train.gradients=merged",
-		      "machine.shares=2 machine.sequence_parallel=true");
+	as_sequential("backend=reference precision=f32 " LLAMA "model.kv_heads=1 train.gradients=merged", BY_ROWS);
 	if (mr_kernels_find("auto", MR_F32))
 		as_sequential("backend=auto precision=f32 train.norm_every=1 " LLAMA,
 			      "machine.shares=4 machine.threads=2");
 	if (mr_kernels_find("auto", MR_BF16))
 		as_sequential("backend=auto precision=bf16_pure " LLAMA, "machine.shares=4");
+}
+
+#define WORDS "data.vocab=byte model.tied=true "
+
+/* Of a table of words that embedding and head share each share has a part. */
+static void bits_of_tied_words(void)
+{
+	as_sequential(F64 "model.layers=4 train.clip=0.3 " WORDS GPT, "machine.shares=2");
+	as_sequential("backend=reference precision=f32 " LLAMA WORDS, BY_ROWS);
+	if (mr_kernels_find("auto", MR_F32))
+		as_sequential("backend=auto precision=f32 train.norm_every=1 " WORDS GPT,
+			      "machine.shares=2 machine.threads=2");
+	if (mr_kernels_find("auto", MR_BF16))
+		as_sequential("backend=auto precision=bf16_pure " WORDS GPT, "machine.shares=2");
 }
 
 /* Systems of another order of sums have the same weights, too. */
@@ -105,8 +119,6 @@ static void bits_of_other_orders(void)
 		rig_result_fini(&first);
 	}
 }
-
-#define BY_ROWS "machine.shares=2 machine.sequence_parallel=true"
 
 /* Norms, sums and dropout by rows. */
 static void bits_by_rows(void)
@@ -179,6 +191,7 @@ static void over_links(void)
 			 "machine.sequence_parallel=true model.dropout=0.2 system.name=pipedream "
 			 "train.microbatches=1", 1);
 	check_over_links(F64 LLAMA "machine.shares=4 machine.workers=2 system.name=1f1b train.clip=0.3", 2);
+	check_over_links(F64 WORDS "machine.shares=2 machine.workers=2 system.name=1f1b train.clip=0.3", 1);
 	if (mr_kernels_find("auto", MR_BF16))
 		check_over_links("backend=auto precision=bf16 machine.threads=2 machine.shares=2 machine.workers=2 "
 				 "machine.sequence_parallel=true system.name=interleaved", 2);
@@ -314,6 +327,25 @@ static void copies_stay_the_same(void)
 			mr_state_fini(&st[q]);
 		rig_fini(&r);
 	}
+}
+
+/* Of a table of words that embedding and head share: in one stage and in two, with a mask of words, and by rows. */
+static void near_the_whole_with_tied_words(void)
+{
+	static const char *const systems[] = {
+		"1f1b", "zb_h1 model.context=6", "data_parallel train.clip=0.3", "chimera train.gradients=merged",
+		"gpipe train.microbatches=1", "interleaved machine.sequence_parallel=true",
+	};
+	char system[120];
+
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++) {
+		snprintf(system, sizeof(system), "system.name=%s", systems[i]);
+		near_whole(F64 "model.layers=4 " WORDS GPT, system, 2);
+		if (strstr(system, "1f1b") || strstr(system, "parallel"))
+			near_whole(F64 LLAMA WORDS, system, 4);
+	}
+	near_whole("model.name=awd_lm model.layers=3 model.embed=8 model.width=10 model.context=5 "
+		   "model.word_dropout=0.3 " F64 WORDS GPT, "system.name=1f1b", 2);
 }
 
 /* The same by rows: systems of each kind, with and without a sum in W apart, also by masks. */
@@ -556,12 +588,14 @@ void mr_suite_shares(void)
 	MR_SUITE("shares");
 	MR_TEST(bits_of_sequential);
 	MR_TEST(bits_of_copied_heads);
+	MR_TEST(bits_of_tied_words);
 	MR_TEST(bits_of_other_orders);
 	MR_TEST(over_links);
 	MR_TEST(bits_by_rows);
 	MR_TEST(near_the_whole_model);
 	MR_TEST(near_the_whole_with_copies);
 	MR_TEST(copies_stay_the_same);
+	MR_TEST(near_the_whole_with_tied_words);
 	MR_TEST(near_the_whole_by_rows);
 	MR_TEST(mitigated);
 	MR_TEST(bits_of_replays);
