@@ -70,6 +70,11 @@ static mr_status images(const mr_winograd *by, mr_vec_winograd *a)
 	const mr_vec_winograds *k = by->kernels;
 	int64_t units = k->images_units(a), pixels = a->samples * a->out_h * a->out_w;
 
+	if (k->few_takes(a, by->n_threads)) { /* one block of tiles: units are blocks of outputs */
+		MR_TRY(reserve(by, a, 0, k->few_floats(a)));
+		mr_team_run(by->n_threads, k->few, a, units, 1, pixels * a->out * a->c / units);
+		return MR_OK;
+	}
 	MR_TRY(reserve(by, a, k->transformed_floats(a), k->images_floats(a)));
 	mr_team_run(by->n_threads, k->weights, a, a->c, k->lanes, 9 * a->out);
 	mr_team_run(by->n_threads, k->images, a, units, 1, pixels * a->out * a->c / units);

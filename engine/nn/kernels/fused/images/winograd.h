@@ -43,11 +43,14 @@ typedef struct mr_vec_winograd {
 typedef struct mr_vec_winograds {
 	mr_vec_fn *weights;   /* input channels, by whole vectors */
 	mr_vec_fn *images;    /* units: a block of tiles, and of it a block of outputs */
+	mr_vec_fn *few;       /* units: a block of outputs, if there are few tiles; `weights` is not called */
 	mr_vec_fn *gradient;  /* input channels, by whole vectors: of the weights */
 	int64_t lanes;        /* of a vector */
 	int64_t (*images_units)(const mr_vec_winograd *a);
 	size_t (*transformed_floats)(const mr_vec_winograd *a);
 	size_t (*images_floats)(const mr_vec_winograd *a);   /* scratch of one worker */
+	bool (*few_takes)(const mr_vec_winograd *a, uint32_t n_threads);
+	size_t (*few_floats)(const mr_vec_winograd *a);
 	size_t (*gradient_floats)(const mr_vec_winograd *a);
 } mr_vec_winograds;
 
