@@ -281,11 +281,13 @@ static void keep_stats(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t 
 		trace(w, t, begin, end, lost, n_commits);
 }
 
-/* The part of the @took nanoseconds of computing up to @now in which other programs had a core of @w. */
-static uint64_t lost_while_busy(mr_worker *w, uint64_t now, uint64_t took)
+/* The part of the @took nanoseconds of computing up to @now in which other programs had a core of @w. Of the time for
+ * which it waited for other shares, @met, what they had is a part of that wait. */
+static uint64_t lost_while_busy(mr_worker *w, uint64_t now, uint64_t took, uint64_t met)
 {
 	uint64_t lost = look_at_delay(w, now).most_ns, most = took < UINT32_MAX ? took : UINT32_MAX;
 
+	lost -= lost < met ? lost : met;
 	if (lost <= most)
 		return lost;
 	w->stats.lost_before_ns += lost - most;
@@ -309,6 +311,7 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 	const mr_stamp *v = w->run->stamp;
 	uint32_t n_commits;
 	uint64_t begin = v ? w->run->start_ns + v->begin_ns : w->ready_ns ? w->ready_ns : mr_clock_ns(), end, lost = 0;
+	uint64_t met;
 
 	w->ready_ns = 0;
 	if (v) {
@@ -323,15 +326,15 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 	MR_TRY(w->run->hooks.instead.carry_out[t->in->op](w, t));
 	for (mr_passed_hook **passed = w->run->hooks.passed; *passed; passed++)
 		(*passed)(w, t);
-	if (w->met_ns)
-		begin += book_meetings(w);
+	met = w->met_ns ? book_meetings(w) : 0;
+	begin += met;
 	if (w->counted && t->links->train)
 		mr_counted_end(w->counted, t->in->stage, t->in->op, t->in->span);
 	if (t->links->train)
 		mr_usdt_instr_end(w->id, t->in->op, t->in->stage, t->in->pipe, t->micro, t->version);
 	end = v ? w->run->start_ns + v->end_ns : mr_clock_ns();
 	if (mr_team_delay_due(&w->delay, end, end - begin))
-		lost = lost_while_busy(w, end, end - begin);
+		lost = lost_while_busy(w, end, end - begin, met);
 	if (end - begin > atomic_load_explicit(&w->longest_ns, memory_order_relaxed))
 		atomic_store_explicit(&w->longest_ns, end - begin, memory_order_relaxed);
 	atomic_store_explicit(&w->busy_ns, atomic_load_explicit(&w->busy_ns, memory_order_relaxed) + end - begin - lost,
