@@ -231,6 +231,7 @@ bool mr_mpi_drive(void)
 	uint64_t begin = late.room ? mr_clock_ns() : 0;
 	int n = 0;
 
+	mr_mpi_look_back();
 	let_go();
 	if (!table.n || MPI_Testsome((int)table.n, table.request, &n, table.done, MPI_STATUSES_IGNORE) != MPI_SUCCESS ||
 	    n == MPI_UNDEFINED)

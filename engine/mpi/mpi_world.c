@@ -25,6 +25,8 @@ static struct {
 	char in_byte, out_byte;
 } beats;
 
+enum { ALIVE, MISSED }; /* tags of signs of life: the second says that its sender ends since it misses the receiver */
+
 static struct {
 	mr_note *note;     /* [n] the next of each rank */
 	MPI_Request *in;   /* [n] */
@@ -53,6 +55,7 @@ static mr_status gone(void)
 static void lock(void)
 {
 	pthread_mutex_lock(&mr_mpi.lock);
+	mr_mpi_look_back();
 }
 
 static void unlock(void)
@@ -74,24 +77,59 @@ void mr_mpi_heard(uint32_t rank)
 	beats.silent_ns[rank] = 0;
 }
 
-/* With the lock, @ns after the last look. */
-static void hear_beat(int rank, uint64_t ns)
+static int expect_beat(int rank)
 {
+	return MPI_Irecv(&beats.in_byte, 1, MPI_CHAR, rank, MPI_ANY_TAG, mr_mpi.beats, &beats.in[rank]);
+}
+
+/* This rank was stopped for so long that another has ended, and has said so: what remains is to end without a word. The
+ * launcher, which has let it go on for that, would kill it two seconds later. */
+static _Noreturn void end_missed(void)
+{
+	int code = mr_status_exit_code(MR_ESTALLED);
+
+	if (!mr_mpi.self)
+		mr_launch_end(code);
+	_exit(code);
+}
+
+/* With the lock, @ns after the last look. Returns whether one was there. */
+static bool hear_beat(int rank, uint64_t ns)
+{
+	MPI_Status status;
 	int there = 0;
 
-	if (MPI_Test(&beats.in[rank], &there, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+	if (MPI_Test(&beats.in[rank], &there, &status) != MPI_SUCCESS) {
 		lose((uint32_t)rank);
-		return;
+		return false;
 	}
 	if (!there) {
 		beats.silent_ns[rank] += ns;
 		if (beats.silent_ns[rank] > MR_MPI_LOST_NS)
 			lose((uint32_t)rank);
-		return;
+		return false;
 	}
+	if (status.MPI_TAG == MISSED)
+		end_missed();
 	mr_mpi_heard((uint32_t)rank);
-	if (MPI_Irecv(&beats.in_byte, 1, MPI_CHAR, rank, 0, mr_mpi.beats, &beats.in[rank]) != MPI_SUCCESS)
-		lose((uint32_t)rank);
+	if (expect_beat(rank) == MPI_SUCCESS)
+		return true;
+	lose((uint32_t)rank);
+	return false;
+}
+
+/* Where this process was stopped, others may have ended: what they said of it is read first, as Open MPI, once it finds
+ * their connections closed, waits in a call for a launcher that waits for this process. */
+void mr_mpi_look_back(void)
+{
+	enum { LOOKS = 8 }; /* each reads a part of what has come */
+	static uint64_t last_ns;
+	uint64_t now = mr_clock_ns(), ns = now - last_ns;
+
+	last_ns = now;
+	for (int i = 0; ns > MR_MPI_STOPPED_NS && beats.in && i < LOOKS * mr_mpi.n; i++)
+		while (i % mr_mpi.n != mr_mpi.self && hear_beat(i % mr_mpi.n, 0))
+			;
 }
 
 /* With the lock. One that has not left yet is not followed by another. */
@@ -102,7 +140,7 @@ static void send_beat(int rank)
 	if (beats.out[rank] != MPI_REQUEST_NULL &&
 	    MPI_Test(&beats.out[rank], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
 		lose((uint32_t)rank);
-	if (done && MPI_Isend(&beats.out_byte, 1, MPI_CHAR, rank, 0, mr_mpi.beats, &beats.out[rank]) != MPI_SUCCESS)
+	if (done && MPI_Isend(&beats.out_byte, 1, MPI_CHAR, rank, ALIVE, mr_mpi.beats, &beats.out[rank]) != MPI_SUCCESS)
 		lose((uint32_t)rank);
 }
 
@@ -372,8 +410,7 @@ static mr_status start_thread(void)
 	for (int i = 0; i < mr_mpi.n; i++) {
 		beats.in[i] = beats.out[i] = notes.in[i] = MPI_REQUEST_NULL;
 		if (i != mr_mpi.self)
-			MR_TRY(mr_mpi_check(MPI_Irecv(&beats.in_byte, 1, MPI_CHAR, i, 0, mr_mpi.beats, &beats.in[i]),
-					    "MPI cannot begin"));
+			MR_TRY(mr_mpi_check(expect_beat(i), "MPI cannot begin"));
 	}
 	if (pthread_create(&mr_mpi.thread, NULL, drive, NULL))
 		return mr_fail(MR_ERESOURCE, "the thread for messages cannot be started");
@@ -573,6 +610,18 @@ static bool meet_failed(void)
 	return done;
 }
 
+/* To a rank that is missed, in case it was only stopped. It may never leave. */
+static void say_missed(uint32_t rank)
+{
+	MPI_Request request;
+
+	lock();
+	if (MPI_Isend(&beats.out_byte, 1, MPI_CHAR, (int)rank, MISSED, mr_mpi.beats, &request) == MPI_SUCCESS)
+		MPI_Request_free(&request);
+	unlock();
+	nanosleep(&(struct timespec){.tv_nsec = MR_MPI_LOOK_NS}, NULL); /* the thread sends it meanwhile */
+}
+
 /* A launcher kills all others when a rank ends without a word to it, and that of MPICH then says 9, of the killed, in
  * place of the code of the failure. So ranks that have all failed end as ranks do that have not; a worker that still
  * waits for a message does not get at the library any more. */
@@ -586,6 +635,8 @@ static void fail(int code)
 		take_back(notes.in);
 		finalize(code);
 	}
+	if (lost() != UINT32_MAX)
+		say_missed(lost());
 #ifdef MPICH
 	if (lost() != UINT32_MAX) { /* else its mpirun waits for ever for a stopped rank on another host */
 		limit_finalize(code);

@@ -22,6 +22,7 @@
 #define MR_MPI_BEAT_NS 500000000ull
 #define MR_MPI_LOST_NS 2500000000ull /* a rank that is silent for so long is lost */
 #define MR_MPI_LOOK_NS 50000000ull   /* of silence is counted between two looks at most */
+#define MR_MPI_STOPPED_NS 1000000000ull /* without a call of the library: this process was stopped */
 #define MR_MPI_BEGIN_S 60            /* until all ranks have met; nobody hears of the others before */
 #define MR_MPI_MEET_MS 1000            /* for other ranks to end, behind a failure */
 #define MR_MPI_END_S 5               /* for the library, behind all work */
@@ -68,6 +69,9 @@ mr_status mr_mpi_wait_for(MPI_Request *request, const char *what) MR_MUST_USE;
 
 /** A message of @rank has come: it lives. With the lock. */
 void mr_mpi_heard(uint32_t rank);
+
+/** Before any call that moves messages, with the lock. */
+void mr_mpi_look_back(void);
 
 /* --- mpi_link.c --- */
 
