@@ -1,11 +1,11 @@
 /*
- * rank_data.h - the data of a training over ranks: who reads the first stage's inputs or the last one's targets opens
- * the files, and the others take what is known of the data from these (data/absent.h).
+ * rank_data.h - the data of a training over ranks. Ranks that read the first stage's inputs or the last one's targets
+ * open the files; the others get from these ranks what is known of the data (data/absent.h).
  *
  * Which ranks read follows from the plan, which follows from the shapes of the data. So each rank looks for the files,
- * the lowest that has them tells those that have none, and all make the plan; then a rank that reads and has no files
- * fails, and one that has files and does not read closes them. What is known only once data are loaded is told a second
- * time, by the lowest rank that reads.
+ * the lowest that has them sends what is known to those that have none, and all make the plan. Then a rank that reads
+ * and has no files fails, and one that has files and does not read closes them. Some facts are known only once data are
+ * loaded; the lowest rank that reads sends them afterwards.
  *
  * All ranks call each of these, in this order.
  */
