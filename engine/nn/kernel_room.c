@@ -7,7 +7,7 @@
 
 /* Measured: a primitive of oneDNN 2.6 (code, descriptors), with those of another micro-batch of a sum, of which the
  * record has one; packed panels of products in f32, a thread; of products in bf16, all threads; scratch of attention, a
- * thread; transformed tiles of a convolution, a thread. */
+ * thread; transformed tiles of a convolution, a thread, of which the pixels are counted where they are few. */
 #define PRIMITIVE ((uint64_t)100 << 10)
 #define PANELS ((uint64_t)640 << 10)
 #define PANELS_NARROW ((uint64_t)2048 << 10)
@@ -71,6 +71,24 @@ static uint64_t primitives(const mr_recorded *call, size_t n)
 	return found;
 }
 
+/* As many fit one block of tiles (nn/kernels/fused/images), whose transformed weights are no more than a part of them.
+ * Widest are its blocks of outputs with AVX-512, of which each thread needs one. */
+#define FEW_TILES 48
+#define WIDEST_BLOCK 64
+
+/* What a convolution by tiles takes, or a gradient. */
+static uint64_t tiles_room(const mr_conv *g, uint32_t n_threads)
+{
+	const mr_window *v = &g->window;
+	uint64_t h = most((uint64_t)v->h, (uint64_t)v->out_h), w = most((uint64_t)v->w, (uint64_t)v->out_w);
+	uint64_t tiles = (uint64_t)v->samples * ((h + 1) / 2) * ((w + 1) / 2);
+	uint64_t c = (uint64_t)v->c, out = (uint64_t)g->out, narrowest = c < out ? c : out;
+
+	if (tiles > FEW_TILES || narrowest / WIDEST_BLOCK < n_threads)
+		return 16 * sizeof(float) * c * out + n_threads * TILES;
+	return n_threads * (16 * sizeof(float) * tiles * most(c, out) + TILES);
+}
+
 /* Buffers of the largest convolution: @own that oneDNN's format takes, @shared for operands and sums. */
 static void convolutions(const mr_kernels *k, uint32_t n_threads, const mr_recorded *call, size_t n, uint64_t *own,
 			 uint64_t *shared)
@@ -84,13 +102,15 @@ static void convolutions(const mr_kernels *k, uint32_t n_threads, const mr_recor
 
 		if (!call[i].call.is_conv || call[i].by == MR_BY_REFERENCE)
 			continue;
+		if (call[i].by != MR_BY_ONEDNN) {
+			*shared = most(*shared, tiles_room(g, n_threads));
+			continue;
+		}
 		w = sizeof(float) * (uint64_t)mr_conv_weights(g);
 		in = sizeof(float) * (uint64_t)mr_conv_in(g);
 		out = sizeof(float) * (uint64_t)mr_conv_out(g);
 		*own = most(*own, w);
 		*shared = most(*shared, narrow ? 2 * w + in + out : most(w, in));
-		if (call[i].by != MR_BY_ONEDNN)
-			*shared = most(*shared, 16 * w / 9 + n_threads * TILES);
 	}
 }
 

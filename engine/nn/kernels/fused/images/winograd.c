@@ -6,11 +6,11 @@
 #include "nn/kernels/fused/vec/team.h"
 #include "nn/kernels/fused/vec/vec_neon.h"
 
-/* With fewer channels a transform is too much of the work, with fewer tiles that of the weights is (measured with one
- * thread: 32 channels are level with oneDNN, 16 take 1.3 times as long; 32 tiles of 512 channels take 0.6 of its time,
- * 8 tiles 1.0 to 1.5). */
+/* With fewer channels a transform is too much of the work: 32 channels are level with oneDNN, 16 take 1.3 times as
+ * long. With fewer tiles that of the weights is: of 512 channels, 4 tiles take 0.3 to 0.8 of oneDNN's time; of 64, 1 to
+ * 1.2 forward and 0.7 in the gradient of the weights, and 1 tile 1.5 forward (one thread of a Xeon). */
 #define LEAST_CHANNELS 64
-#define LEAST_TILES 32
+#define LEAST_TILES 4
 #define SMALL 4  /* pixels along both sides */
 #define WHOLE 16 /* channels come in multiples of it: the lanes of a vector */
 
