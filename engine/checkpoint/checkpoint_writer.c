@@ -172,6 +172,16 @@ bool mr_checkpoint_writer_busy(const mr_checkpoint_writer *w)
 	return w && w->busy;
 }
 
+bool mr_checkpoint_writer_over(mr_checkpoint_writer *w)
+{
+	bool over;
+
+	pthread_mutex_lock(&w->lock);
+	over = w->busy && w->finished;
+	pthread_mutex_unlock(&w->lock);
+	return over;
+}
+
 bool mr_checkpoint_writer_failed(const mr_checkpoint_writer *w)
 {
 	return w && atomic_load_explicit(&w->failed, memory_order_acquire);

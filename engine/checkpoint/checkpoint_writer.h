@@ -1,11 +1,11 @@
 /*
  * checkpoint_writer.h - writes checkpoints while the training goes on.
  *
- * At a pause point all cores copy the state into memory that was taken before the first step (state_copy.h); then the
- * workers go on, and threads of low priority write the copy, sum and sync it and delete old checkpoints, as a save in
- * the foreground would (store/checkpoint_io.h). They run on the cores that no worker has; if there is none, on all. A
- * checkpoint is on the disk, and LATEST names it, some time after its step; a kill before that loses nothing that was
- * there before.
+ * At a pause point all cores copy the state into memory that was taken before the first step (state_copy.h), or each
+ * worker copies its part as it passes that point (exec/snapshot.h). Then the workers go on, and threads of low priority
+ * write the copy, sum and sync it and delete old checkpoints, as a save in the foreground would
+ * (store/checkpoint_io.h). They run on the cores that no worker has; if there is none, on all. A checkpoint is on the
+ * disk, and LATEST names it, some time after its step; a kill before that loses nothing that was there before.
  *
  * There is one copy: a save waits until the previous one is written, and so does the end of the training.
  *
@@ -48,6 +48,9 @@ mr_status mr_checkpoint_writer_write(mr_checkpoint_writer *w) MR_MUST_USE;
 
 /** Is a write under way, or over and not waited for? Accepts NULL. */
 bool mr_checkpoint_writer_busy(const mr_checkpoint_writer *w);
+
+/** Is a write over, and not waited for? */
+bool mr_checkpoint_writer_over(mr_checkpoint_writer *w);
 
 /** Has the write under way failed already? mr_checkpoint_writer_wait returns its error. Thread: any. */
 bool mr_checkpoint_writer_failed(const mr_checkpoint_writer *w);

@@ -15,6 +15,7 @@
 #include "checkpoint/rank_parts.h"
 #include "checkpoint/run_manifest.h"
 #include "checkpoint/state_copy.h"
+#include "exec/snapshot.h"
 #include "ranks/rank_state.h"
 #include "session/average_trigger.h"
 #include "checkpoint/network_text.h"
@@ -241,6 +242,67 @@ mr_status mr_checkpoints_put(mr_session *s, const char *dir, mr_checkpoint_write
 		err = write_out(dir, writer, to != NULL, d);
 		*saved = err == MR_OK;
 	}
+	if (!mr_checkpoint_writer_busy(writer))
+		mr_state_fini(&d->state);
+	if (*saved)
+		note_good(g, &now, c);
+	return err;
+}
+
+/* --- while the training goes on --- */
+
+mr_status mr_checkpoints_open_snapshots(mr_session *s)
+{
+	char averages[2];
+
+	if (s->ranks || s->n_shares || s->known || *mr_average_fact(s, averages, sizeof(averages)))
+		return MR_OK;
+	return mr_snapshot_open(mr_executor_run_of(&s->executor));
+}
+
+mr_status mr_checkpoints_arm(mr_session *s, mr_checkpoint_writer *writer, uint64_t step, uint64_t until, double best,
+			     mr_state_copying **copying)
+{
+	mr_run *run = mr_executor_run_of(&s->executor);
+	uint64_t room;
+	void *to = mr_checkpoint_writer_room(writer, &room);
+
+	*copying = NULL;
+	if (!mr_engine_may_pass(s->executor.engine, step))
+		return MR_OK;
+	MR_TRY(mr_run_manifest_collect(s, best, &mr_checkpoint_writer_draft(writer)->facts));
+	MR_TRY(mr_snapshot_list(run, step));
+	if (mr_state_copy_bytes(&run->snapshot->state) > room)
+		return MR_OK;
+	MR_TRY(mr_state_copying_begin(&run->snapshot->state, to, copying));
+	mr_engine_snapshot(s->executor.engine, step, until, mr_state_copying_copy, *copying);
+	return MR_OK;
+}
+
+mr_status mr_checkpoints_land(mr_session *s, const char *dir, mr_checkpoint_writer *writer,
+			      const mr_checkpoints_case *c, mr_state_copying *copying, mr_checkpoints_guard *g,
+			      bool *saved)
+{
+	mr_checkpoint_draft *d = mr_checkpoint_writer_draft(writer);
+	mr_snapshot *x = mr_executor_run_of(&s->executor)->snapshot;
+	mr_checkpoints_scale now;
+	const mr_saved_tensor *bad;
+	double squares;
+	bool wait = false;
+	mr_status err;
+
+	mr_snapshot_end(mr_executor_run_of(&s->executor));
+	mr_state_copying_end(copying, &squares, &bad);
+	d->state = x->state;
+	x->state = (mr_state){0};
+	err = scale_of(&d->state, c->step, squares, bad ? bad->name : "", &now);
+	if (err == MR_OK)
+		err = judge(&now, c, g, &wait);
+	if (err == MR_OK && !wait)
+		err = make_content(d, c->step, false, s);
+	if (err == MR_OK && !wait)
+		err = write_out(dir, writer, true, d);
+	*saved = err == MR_OK && !wait;
 	if (!mr_checkpoint_writer_busy(writer))
 		mr_state_fini(&d->state);
 	if (*saved)

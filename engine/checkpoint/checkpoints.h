@@ -15,6 +15,7 @@
 #define MR_CHECKPOINT_CHECKPOINTS_H
 
 #include "checkpoint/checkpoint_writer.h"
+#include "checkpoint/state_copy.h"
 #include "session/session.h"
 
 /* The size of the weights at a step. */
@@ -62,6 +63,24 @@ mr_status mr_checkpoints_guard_init(mr_session *s, uint64_t step, mr_checkpoints
  */
 mr_status mr_checkpoints_put(mr_session *s, const char *dir, mr_checkpoint_writer *writer, const mr_checkpoints_case *c,
 			     mr_checkpoints_guard *g, bool *saved) MR_MUST_USE;
+
+/** Let the run of @s, started, copy its states while it goes on, where it can (mr_snapshot_open). Errors: MR_ERESOURCE.
+ */
+mr_status mr_checkpoints_open_snapshots(mr_session *s) MR_MUST_USE;
+
+/**
+ * While the workers run to @step, a pause point at which nothing but a save is due: let them go on to @until, and copy
+ * the state of @step for @writer, which has no write under way, as they pass it (exec/snapshot.h). *@copying: the copy,
+ * for mr_checkpoints_land or mr_state_copying_drop; NULL: they stop at @step as before. @best: the lowest validation
+ * loss so far. Errors: MR_ERESOURCE.
+ */
+mr_status mr_checkpoints_arm(mr_session *s, mr_checkpoint_writer *writer, uint64_t step, uint64_t until, double best,
+			     mr_state_copying **copying) MR_MUST_USE;
+
+/** The copy is whole: judge it, and let @writer begin to write it, as mr_checkpoints_put does. */
+mr_status mr_checkpoints_land(mr_session *s, const char *dir, mr_checkpoint_writer *writer,
+			      const mr_checkpoints_case *c, mr_state_copying *copying, mr_checkpoints_guard *g,
+			      bool *saved) MR_MUST_USE;
 
 /** Name of the best checkpoint of @dir, or "". */
 void mr_checkpoints_best_name(const char *dir, char *name, size_t size);

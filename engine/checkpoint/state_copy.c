@@ -30,8 +30,11 @@ typedef struct range {
 	uint64_t first, end;
 } range;
 
-typedef struct copying {
+typedef struct mr_state_copying {
+	mr_state *state;
+	uint8_t *to;
 	block *block;
+	uint64_t *first;  /* [tensors of all lists] the first block of each */
 	range list[3];
 	uint32_t n_threads;
 	const mr_place *place;
@@ -220,44 +223,117 @@ static bool is_finite(const block *b)
 	if (isfinite(b->squares))
 		return true;
 	for (uint64_t i = 0; i < b->bytes / mr_dtype_bytes(b->dtype); i++)
-		if (!isfinite(mr_element(b->dtype, b->from, (int64_t)i)))
+		if (!isfinite(mr_element(b->dtype, b->to ? b->to : b->from, (int64_t)i)))
 			return false;
 	return true;
 }
 
-mr_status mr_state_copy(mr_state *st, const mr_place *place, void *to, double *squares, const mr_saved_tensor **bad)
+/* The blocks of the first @n_lists lists of @c->state. */
+static mr_status make_blocks(copying *c, int n_lists)
 {
+	mr_state *st = c->state;
 	mr_state_list *list[3] = {&st->model, &st->optimizer, &st->inflight};
-	int n_lists = to ? 3 : 1;
-	copying c = {.place = place};
-	uint8_t *at = to;
+	uint8_t *at = c->to;
 	uint64_t n = 0;
 
 	for (int l = 0; l < n_lists; l++)
 		n += count(list[l]);
-	c.block = malloc((n + 1) * sizeof(*c.block));
-	if (!c.block)
+	c->block = malloc((n + 1) * sizeof(*c->block));
+	if (!c->block)
 		return mr_fail(MR_ERESOURCE, "no memory for a list of %llu blocks of tensors", (unsigned long long)n);
 	n = 0;
 	for (int l = 0; l < n_lists; l++) {
-		c.list[l].first = n;
-		c.list[l].end = n = cut(list[l], l == 0, at, c.block, n);
+		c->list[l].first = n;
+		c->list[l].end = n = cut(list[l], l == 0, at, c->block, n);
 		at = at ? at + list_bytes(list[l]) : NULL;
 	}
-	c.n_threads = threads_for(place, n);
-	copy_all(&c);
+	return MR_OK;
+}
+
+/* All blocks are done: what was measured, and the lists point into the copy, if there is one. */
+static void finish(copying *c, double *squares, const mr_saved_tensor **bad)
+{
+	mr_state_list *list[3] = {&c->state->model, &c->state->optimizer, &c->state->inflight};
+	uint8_t *at = c->to;
+
 	*squares = 0;
 	*bad = NULL;
-	for (uint64_t i = 0; i < c.list[0].end; i++) {
-		*squares += c.block[i].squares;
-		if (!*bad && !is_finite(&c.block[i]))
-			*bad = c.block[i].of;
+	for (uint64_t i = 0; i < c->list[0].end; i++) {
+		*squares += c->block[i].squares;
+		if (!*bad && !is_finite(&c->block[i]))
+			*bad = c->block[i].of;
 	}
-	free(c.block);
-	at = to;
-	for (int l = 0; to && l < 3; l++) {
+	free(c->block);
+	c->block = NULL;
+	for (int l = 0; at && l < 3; l++) {
 		point_into(list[l], at);
 		at += list_bytes(list[l]);
 	}
+}
+
+mr_status mr_state_copy(mr_state *st, const mr_place *place, void *to, double *squares, const mr_saved_tensor **bad)
+{
+	copying c = {.state = st, .to = to, .place = place};
+	int n_lists = to ? 3 : 1;
+
+	MR_TRY(make_blocks(&c, n_lists));
+	c.n_threads = threads_for(place, c.list[n_lists - 1].end);
+	copy_all(&c);
+	finish(&c, squares, bad);
 	return MR_OK;
+}
+
+/* --- tensor by tensor --- */
+
+mr_status mr_state_copying_begin(mr_state *st, void *to, mr_state_copying **out)
+{
+	const mr_state_list *list[3] = {&st->model, &st->optimizer, &st->inflight};
+	size_t n_tensors = list[0]->n + list[1]->n + list[2]->n, k = 0;
+	copying *c = calloc(1, sizeof(*c));
+	uint64_t n = 0;
+
+	*out = NULL;
+	if (c) {
+		*c = (copying){.state = st, .to = to, .first = calloc(n_tensors + 1, sizeof(*c->first))};
+		if (c->first && make_blocks(c, 3) == MR_OK)
+			*out = c;
+	}
+	if (!*out) {
+		mr_state_copying_drop(c);
+		return mr_fail(MR_ERESOURCE, "no memory to copy %zu tensors", n_tensors);
+	}
+	for (int l = 0; l < 3; l++)
+		for (size_t i = 0; i < list[l]->n; i++) {
+			c->first[k++] = n;
+			n += (list[l]->at[i].bytes + STATE_BLOCK - 1) / STATE_BLOCK;
+		}
+	return MR_OK;
+}
+
+void mr_state_copying_copy(void *arg, int list, size_t i)
+{
+	copying *c = arg;
+	const mr_state_list *l[3] = {&c->state->model, &c->state->optimizer, &c->state->inflight};
+	const mr_saved_tensor *t = &l[list]->at[i];
+	uint64_t first = c->first[i + (list > 0 ? l[0]->n : 0) + (list > 1 ? l[1]->n : 0)];
+
+	for (uint64_t k = first; k < c->list[2].end && c->block[k].of == t; k++) {
+		c->block[k].from = (const uint8_t *)t->data + (k - first) * STATE_BLOCK;
+		handle(&c->block[k]);
+	}
+}
+
+void mr_state_copying_end(mr_state_copying *c, double *squares, const mr_saved_tensor **bad)
+{
+	finish(c, squares, bad);
+	mr_state_copying_drop(c);
+}
+
+void mr_state_copying_drop(mr_state_copying *c)
+{
+	if (!c)
+		return;
+	free(c->block);
+	free(c->first);
+	free(c);
 }

@@ -24,4 +24,20 @@ uint64_t mr_state_copy_bytes(const mr_state *st);
 mr_status mr_state_copy(mr_state *st, const mr_place *place, void *to, double *squares,
 			const mr_saved_tensor **bad) MR_MUST_USE;
 
+/* A copy that several threads make, tensor by tensor, of a run that goes on (exec/snapshot.h). */
+typedef struct mr_state_copying mr_state_copying;
+
+/** Prepare a copy of @st, which stays where it is, to @to, as mr_state_copy makes it; the data of a tensor are looked
+ * at when it is copied. Free it by one of the last two functions. Errors: MR_ERESOURCE. */
+mr_status mr_state_copying_begin(mr_state *st, void *to, mr_state_copying **out) MR_MUST_USE;
+
+/** Copy tensor @i of list @list: mr_snapshot_copy with @arg as the copy. Thread: any, one a tensor. */
+void mr_state_copying_copy(void *arg, int list, size_t i);
+
+/** All tensors are copied: results as those of mr_state_copy; free @c. */
+void mr_state_copying_end(mr_state_copying *c, double *squares, const mr_saved_tensor **bad);
+
+/** Give it up. Accepts NULL. */
+void mr_state_copying_drop(mr_state_copying *c);
+
 #endif

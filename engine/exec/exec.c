@@ -5,6 +5,7 @@
 #include "base/fault.h"
 #include "base/usdt.h"
 #include "host/clock.h"
+#include "exec/snapshot.h"
 #include "exec/exec_internal.h"
 
 /* --- where a worker stands --- */
@@ -360,7 +361,17 @@ static uint64_t look_up_limit(mr_worker *w, const mr_links *links, const _Atomic
 
 	if (links->train)
 		atomic_store_explicit(&w->begun, c->step, memory_order_relaxed);
-	return atomic_load_explicit(limit, memory_order_relaxed);
+	return atomic_load_explicit(limit, memory_order_acquire);
+}
+
+/* The same, and if @w goes on from here, it copies its part of a snapshot. */
+static uint64_t pass_to(mr_worker *w, const mr_links *links, const _Atomic uint64_t *limit)
+{
+	uint64_t step = cursor_of(w, links)->step, until = look_up_limit(w, links, limit);
+
+	if (links->train && w->run->snapshot && step < until)
+		mr_snapshot_pass(w, step);
+	return until;
 }
 
 mr_status mr_exec_run(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit)
@@ -372,7 +383,7 @@ mr_status mr_exec_run(mr_worker *w, mr_links *links, const _Atomic uint64_t *lim
 
 	if (links->train && h->train)
 		return h->train(w, links, limit);
-	until = look_up_limit(w, links, limit);
+	until = pass_to(w, links, limit);
 	at = cursor_of(w, links)->step;
 	while (mr_exec_next(w, links, until, &t)) {
 		if (t.in->flags & MR_INSTR_ANY && !h->claim(w, &t)) {
@@ -383,10 +394,12 @@ mr_status mr_exec_run(mr_worker *w, mr_links *links, const _Atomic uint64_t *lim
 				      memory_order_relaxed);
 		mr_fault_delay(w->id, w->n_done);
 		MR_TRY(mr_exec_wait(w, &t));
+		if (w->n_late && t.in->op == MR_OP_F)
+			mr_snapshot_take(w, t.in->stage, w->acquired.in);
 		MR_TRY(mr_exec_do(w, &t));
 		mr_exec_advance(w, links);
 		if (cursor_of(w, links)->step != at)
-			until = look_up_limit(w, links, limit);
+			until = pass_to(w, links, limit);
 		at = cursor_of(w, links)->step;
 	}
 	MR_TRY_HOOKS(w->run, leave, w, links);

@@ -23,6 +23,7 @@ typedef struct mr_run_memory mr_run_memory;
 typedef struct mr_worker mr_worker;
 typedef struct mr_task mr_task;
 typedef struct mr_state mr_state;
+typedef struct mr_snapshot mr_snapshot;
 
 #define MR_FEATURE(id, present) MR_FEATURE_##id,
 enum {

@@ -10,6 +10,7 @@
 #include "host/group.h"
 #include "ir/stage_ops.h"
 #include "ir/pause.h"
+#include "exec/snapshot.h"
 #include "exec/eval_plan.h"
 #include "exec/exec.h"
 #include "exec/rank_losses.h"
@@ -403,6 +404,7 @@ void mr_run_destroy(mr_run *run)
 	for (uint16_t s = 0; run->stage && s < run->n_stages; s++)
 		mr_stage_destroy(run->stage[s]);
 	mr_run_close_links(run);
+	mr_snapshot_close(run);
 	MR_EACH_FEATURE(run, f, destroy)
 		(*f)->destroy(run);
 	for (uint32_t i = 0; run->weights && i < mr_run_n_weights(run); i++)

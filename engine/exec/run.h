@@ -193,6 +193,8 @@ struct mr_worker {
 	mr_counted *counted;       /* NULL: not requested */
 	bool rewinds;              /* the cursor goes back to the beginning of the iteration */
 	bool made;                 /* the current U was the last part of its commit */
+	uint64_t snapshot_number;  /* of the last snapshot whose step it has passed */
+	uint32_t n_late;           /* activations that it still copies for it */
 	mr_acquired acquired;      /* for the current instruction */
 	uint32_t wait_ns[MR_N_WAITS];
 	bool waited;               /* wait_ns is not all 0 */
@@ -226,6 +228,8 @@ struct mr_run {
 	uint32_t n_lanes;            /* threads of a loader that feed pipes: one a node on which pipes begin */
 	uint8_t *lane_of;            /* [n_pipes] */
 	mr_parker *loader_parker;    /* [2 n_lanes] of training, of evaluation */
+	mr_snapshot *snapshot;       /* its states can be copied while it goes on (snapshot.h); NULL: only while it
+	                                pauses. Owned */
 	mr_links train, eval;
 	mr_plan *eval_plan;          /* owned */
 	mr_stop stop;
@@ -301,6 +305,9 @@ mr_status mr_run_read(const mr_run *run, uint8_t pipe, uint16_t stage, uint64_t 
 /** Micro-batches whose F (or else last backward half) @stage of @pipe has done at its worker's position in training.
  * Paused. */
 uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t stage, bool forward);
+
+/** The same of @stage of pipe 0 at pause point @step > 0 of a plan whose lists are its own. */
+uint64_t mr_run_done_at(const mr_run *run, uint16_t stage, uint64_t step, bool forward);
 
 /** Steps behind step @from average the weights, of an optimizer that does (nn/optim.h); 0: not yet. While paused. */
 void mr_run_average_from(mr_run *run, uint64_t from);

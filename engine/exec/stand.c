@@ -24,15 +24,13 @@ static mr_cursor cursor_at(const mr_run *run, uint16_t w, uint64_t step)
 	return c.at < mr_plan_list(run->c.plan, w, MR_PROLOGUE)->n ? c : (mr_cursor){.section = MR_BODY, .step = step};
 }
 
-uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
+/* Micro-batches whose F (or else last backward half) stage @s of @pipe has done when its worker stands at @c. */
+static uint64_t done_at(const mr_run *run, uint8_t pipe, uint16_t s, const mr_cursor *c, bool forward)
 {
 	const mr_plan *p = run->c.plan;
 	uint16_t w = mr_plan_worker(p, pipe, s);
-	const mr_cursor *c = &run->worker[w].train;
 	uint64_t sum = 0;
 
-	if (run->hooks.instead.done)
-		return run->hooks.instead.done(run, pipe, s, forward);
 	for (int sec = MR_PROLOGUE; sec <= MR_BODY; sec++) {
 		const mr_list *l = mr_plan_list(p, w, (mr_section)sec);
 
@@ -45,6 +43,20 @@ uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
 		}
 	}
 	return sum;
+}
+
+uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
+{
+	if (run->hooks.instead.done)
+		return run->hooks.instead.done(run, pipe, s, forward);
+	return done_at(run, pipe, s, &run->worker[mr_plan_worker(run->c.plan, pipe, s)].train, forward);
+}
+
+uint64_t mr_run_done_at(const mr_run *run, uint16_t s, uint64_t step, bool forward)
+{
+	mr_cursor c = cursor_at(run, mr_plan_worker(run->c.plan, 0, s), step);
+
+	return done_at(run, 0, s, &c, forward);
 }
 
 /* F of micro-batch @m at stage @s of @pipe, and its iteration. */

@@ -100,14 +100,14 @@ mr_status mr_state_optimizer(const mr_stage_weights *b, uint32_t p, const char *
 	return MR_OK;
 }
 
-/* Parameter @p of stage @s: the latest weights with the rest of their masters, and the optimizer's states. */
-static mr_status add_param(const mr_run *run, uint16_t s, uint32_t p, mr_state *out)
+/* Parameter @p of stage @s: weights of version @latest with the rest of their masters, and the optimizer's states. */
+static mr_status add_param(const mr_run *run, uint16_t s, uint32_t p, uint64_t latest, mr_state *out)
 {
 	const mr_stage_weights *b = &run->weights[s];
 	bool steps = mr_stage_size(b->stage)->state_bytes && mr_stage_steps(b->stage, p);
 	const mr_param *param = &run->c.graph->params[p];
 	size_t at = mr_stage_weight_at(b->stage, p);
-	mr_saved_tensor t = mr_state_param(param, b->k->types.weights, mr_weights_param_at(b, 0, b->latest, p));
+	mr_saved_tensor t = mr_state_param(param, b->k->types.weights, mr_weights_param_at(b, 0, latest, p));
 
 	MR_TRY(mr_state_add(&out->model, &t, "%s", param->name));
 	if (!steps)
@@ -120,14 +120,14 @@ static mr_status add_param(const mr_run *run, uint16_t s, uint32_t p, mr_state *
 }
 
 /* Older versions of it. Where a plan flushes one was kept for a rollback, and now the step is certain. */
-static mr_status add_versions(const mr_run *run, uint16_t s, uint32_t p, mr_state *out)
+static mr_status add_versions(const mr_run *run, uint16_t s, uint32_t p, uint64_t latest, mr_state *out)
 {
 	const mr_stage_weights *b = &run->weights[s];
 	const mr_param *param = &run->c.graph->params[p];
 
 	if (run->c.plan->contract.flush != MR_FLUSH_NONE || !mr_weights_keeps_whole(b, p))
 		return MR_OK;
-	for (uint64_t v = b->latest < b->cap ? 0 : b->latest + 1 - b->cap; v < b->latest; v++) {
+	for (uint64_t v = latest < b->cap ? 0 : latest + 1 - b->cap; v < latest; v++) {
 		mr_saved_tensor t = mr_state_param(param, b->k->types.weights, mr_weights_param_at(b, 0, v, p));
 
 		MR_TRY(mr_state_add(&out->inflight, &t, "v%llu.%s", (unsigned long long)v, param->name));
@@ -135,7 +135,7 @@ static mr_status add_versions(const mr_run *run, uint16_t s, uint32_t p, mr_stat
 	return MR_OK;
 }
 
-static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
+mr_status mr_state_of_stage(const mr_run *run, uint16_t s, uint64_t latest, mr_state *out)
 {
 	const mr_instead *h = &run->hooks.instead;
 	uint32_t first, end;
@@ -144,10 +144,10 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 	for (uint32_t p = first; p < end; p++) {
 		if (mr_stage_weight_at(run->stage[s], p) == SIZE_MAX)
 			continue;
-		MR_TRY(h->save_param ? h->save_param(run, s, p, out) : add_param(run, s, p, out));
+		MR_TRY(h->save_param ? h->save_param(run, s, p, out) : add_param(run, s, p, latest, out));
 		MR_EACH_FEATURE(run, f, save_param)
 			MR_TRY((*f)->save_param(run, s, p, out));
-		MR_TRY(add_versions(run, s, p, out));
+		MR_TRY(add_versions(run, s, p, latest, out));
 	}
 	MR_EACH_FEATURE(run, f, save_stage)
 		MR_TRY((*f)->save_stage(run, s, out));
@@ -219,7 +219,7 @@ mr_status mr_state_of_run(const mr_run *run, mr_state *out)
 
 	*out = (mr_state){0};
 	for (uint16_t s = 0; s < run->n_stages && st == MR_OK; s++) {
-		st = add_block(run, s, out);
+		st = mr_state_of_stage(run, s, run->weights[s].latest, out);
 		for (unsigned p = 0; p < run->n_pipes && st == MR_OK && run->c.plan->contract.flush == MR_FLUSH_NONE;
 		     p++)
 			st = add_flow(run, (uint8_t)p, s, out);

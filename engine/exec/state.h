@@ -41,6 +41,8 @@ struct mr_state {
 
 /** The lists of a run that is paused at its present step. Free with mr_state_fini. Errors: MR_ERESOURCE. */
 mr_status mr_state_of_run(const mr_run *run, mr_state *out) MR_MUST_USE;
+/** Add what @stage has beside its work under way when its latest version is @latest. Errors: MR_ERESOURCE. */
+mr_status mr_state_of_stage(const mr_run *run, uint16_t stage, uint64_t latest, mr_state *out) MR_MUST_USE;
 void mr_state_fini(mr_state *s);
 void mr_state_list_fini(mr_state_list *l);
 

@@ -223,7 +223,7 @@ static bool settle(mr_engine *e, uint64_t until, bool all_done)
 	}
 	need = need < until ? need : until;
 	if (need > limit)
-		atomic_store_explicit(&e->limit, limit = need, memory_order_relaxed);
+		atomic_store_explicit(&e->limit, limit = need, memory_order_release);
 	for (uint32_t w = 0; w < e->n_boxes; w++)
 		if (is_done(e, w) && begun(e, w) < limit) {
 			mr_engine_give(e, w, MR_ENGINE_TRAIN);
@@ -249,13 +249,15 @@ static bool must_settle(const mr_engine *e)
 	return e->run->facts & MR_SETTLES && !e->stalled && !mr_stop_raised(&e->run->stop);
 }
 
-/* All workers from e->step to @until, at most MR_STEP_RING further. */
+/* All workers from e->step to @until, at most MR_STEP_RING further; mr_engine_snapshot may raise it. */
 static mr_status stride(mr_engine *e, uint64_t until, mr_engine_progress *progress, void *arg, bool *pause)
 {
 	mr_watchdog dog;
 	bool done = false;
 
 	mr_watchdog_init(&dog, e->watchdog_s);
+	e->until = until;
+	e->pausing = false;
 	atomic_store_explicit(&e->limit, until, memory_order_relaxed);
 	mr_engine_give_all(e, MR_ENGINE_TRAIN);
 	while (!done) {
@@ -269,11 +271,11 @@ static mr_status stride(mr_engine *e, uint64_t until, mr_engine_progress *progre
 			if (!more && !*pause) {
 				uint64_t at = furthest(e) + PAUSE_AHEAD;
 
-				*pause = true;
-				if (at < until)
-					atomic_store_explicit(&e->limit, at, memory_order_relaxed);
+				*pause = e->pausing = true;
+				if (at < e->until)
+					atomic_store_explicit(&e->limit, at, memory_order_release);
 			}
-			done = settle(e, until, all);
+			done = settle(e, e->until, all);
 		}
 		if (!done && is_stalled(e, &dog))
 			break;
@@ -281,9 +283,24 @@ static mr_status stride(mr_engine *e, uint64_t until, mr_engine_progress *progre
 	if (must_settle(e))
 		MR_TRY(order_all(e, MR_ENGINE_SETTLE, &dog));
 	drain(e, progress, arg);
+	e->until = 0;
 	MR_TRY(mr_engine_result(e));
 	e->step = e->run->worker[0].train.step;
 	return MR_OK;
+}
+
+bool mr_engine_may_pass(const mr_engine *e, uint64_t step)
+{
+	return !e->pausing && e->until == step && step < e->step + MR_STEP_RING;
+}
+
+void mr_engine_snapshot(mr_engine *e, uint64_t step, uint64_t until, mr_snapshot_copy *copy, void *arg)
+{
+	uint64_t most = e->step + MR_STEP_RING;
+
+	mr_snapshot_arm(e->run, step, copy, arg);
+	e->until = until < most ? until : most;
+	atomic_store_explicit(&e->limit, e->until, memory_order_release);
 }
 
 /* --- steps of which the caller is asked one by one --- */

@@ -10,7 +10,7 @@
 #ifndef MR_THREADS_ENGINE_H
 #define MR_THREADS_ENGINE_H
 
-#include "exec/run.h"
+#include "exec/snapshot.h"
 
 typedef struct mr_engine mr_engine;
 
@@ -62,6 +62,14 @@ uint32_t mr_engine_lag(const mr_engine *e);
  */
 mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progress, void *arg,
 			uint64_t *reached) MR_MUST_USE;
+
+/** From @progress of mr_engine_run: will the workers stop at @step, unless mr_engine_snapshot lets them pass it? False:
+ * they stop before, or a pause was requested. */
+bool mr_engine_may_pass(const mr_engine *e, uint64_t step);
+
+/** From @progress, where they may pass @step: let the workers go on, at most to @until, and copy the state of @step by
+ * @copy as they pass it (exec/snapshot.h); the run has its list. */
+void mr_engine_snapshot(mr_engine *e, uint64_t step, uint64_t until, mr_snapshot_copy *copy, void *arg);
 
 /* Called before an evaluation and now and then during it (by the engine ten times a second, on the caller's thread).
  * False cancels it.

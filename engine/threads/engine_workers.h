@@ -46,6 +46,7 @@ struct mr_engine {
 	pthread_mutex_t lock;
 	pthread_cond_t done;
 	_Alignas(64) _Atomic uint64_t limit;
+	uint64_t until;             /* where the present stretch ends, unless `pausing`; 0: none is under way */
 	_Alignas(64) uint64_t step; /* the pause point of all workers while paused */
 	mr_loader **loader, **eval_loader; /* [n_runs] */
 	double watchdog_s;
@@ -56,6 +57,7 @@ struct mr_engine {
 	bool broken;                /* an error has stopped the workers: only quit may follow */
 	bool holds_state;           /* over ranks, rank 0: a state was loaded, and the others do not have it yet */
 	bool stalled;               /* a thread hangs: it cannot be joined */
+	bool pausing;               /* the caller has requested a pause in the present stretch */
 	bool obeys;                 /* no worker runs further than the caller has agreed to (mr_engine_obey) */
 };
 

@@ -17,8 +17,7 @@
 
 /* --- while it runs --- */
 
-/* The time; of a simulated training, the time of its last step. */
-static uint64_t now_ns(const mr_train *t)
+uint64_t mr_train_now_ns(const mr_train *t)
 {
 	if (!t->clock)
 		return mr_clock_ns();
@@ -213,6 +212,8 @@ static void take(mr_train *t, const mr_step_rec *rec)
 	}
 	mr_figures_add(&t->since, &row);
 	t->last = *rec;
+	if (t->copying && rec->step == t->writing.step)
+		t->writing.loss = rec->loss;
 	if (isnan(t->guard.loss))
 		t->guard.loss = rec->loss;
 	if (t->hooks.step && !t->hooks.step(t->hooks.arg, rec) && !t->told_stop) {
@@ -237,7 +238,9 @@ static bool on_progress(void *arg, const mr_step_rec *rec)
 	mr_train_tell_status(t, "trains", NULL);
 	if (mr_signals_status() && t->hooks.status)
 		t->hooks.status(t->hooks.arg);
-	return !t->told_stop && goes_on(t);
+	if (!rec && !t->told_stop && goes_on(t))
+		keep_error(t, mr_train_save_passing(t));
+	return !t->told_stop && !t->postponed && goes_on(t);
 }
 
 /* --- due events --- */
@@ -265,7 +268,7 @@ static mr_status validate(mr_train *t, mr_figures *out)
 
 static mr_status evaluate(mr_train *t)
 {
-	uint64_t begin = now_ns(t);
+	uint64_t begin = mr_train_now_ns(t);
 	mr_figures row;
 	mr_status st;
 
@@ -274,93 +277,18 @@ static mr_status evaluate(mr_train *t)
 	MR_FAULT_POINT("train.eval");
 	mr_train_tell_status(t, "evaluates", NULL);
 	st = validate(t, &row);
-	t->eval_ns += now_ns(t) - begin;
+	t->eval_ns += mr_train_now_ns(t) - begin;
 	/* the loss of a part of the validation data is not reported: no row, and no loss beside the checkpoint */
 	if (st == MR_ESTOPPED)
 		return MR_OK;
 	MR_TRY(st);
 	MR_TRY(mr_average_note(&t->s, t->step, row.val_loss));
 	row.step = t->val_step = t->step;
-	row.seconds = seconds_at(t, now_ns(t));
+	row.seconds = seconds_at(t, mr_train_now_ns(t));
 	t->evaluation = row;
 	MR_TRY(log_row(t, &row));
 	draw(t, true);
-	t->drawn_ns += now_ns(t) - begin;
-	return MR_OK;
-}
-
-/* Steps until a loss depends on the weights that were just made: until every stage has read them. */
-static uint64_t steps_to_tell(const mr_train *t)
-{
-	return 1 + t->s.plan->contract.max_staleness;
-}
-
-static mr_checkpoints_case case_of(const mr_train *t, bool can_wait)
-{
-	return (mr_checkpoints_case){
-		.step = t->step,
-		.loss = t->last.step ? t->last.loss : (double)NAN,
-		.val_loss = t->val_step == t->step ? t->evaluation.val_loss
-						   : (double)NAN, /* only that loss is of these weights */
-		.best_loss = t->best,
-		.can_wait = can_wait,
-	};
-}
-
-static void note_saved(mr_train *t, const mr_checkpoints_case *c)
-{
-	t->saved = c->step;
-	/* not before it is saved: a failed save must not keep a later one from being marked */
-	if (mr_checkpoints_is_best(c))
-		t->best = c->val_loss;
-}
-
-/* Wait for the checkpoint that is being written. */
-static mr_status finish_save(mr_train *t)
-{
-	uint64_t begin = now_ns(t);
-	bool written;
-	mr_status st = mr_checkpoint_writer_wait(t->writer, &written);
-
-	if (written)
-		note_saved(t, &t->writing);
-	if (t->skips && st != MR_ESTALLED)
-		mr_log(MR_LOG_WARN, "checkpoint", "the write of step %llu has returned: steps are saved again",
-		       (unsigned long long)t->writing.step);
-	t->skips = st == MR_ESTALLED;
-	t->save_ns += now_ns(t) - begin;
-	return st;
-}
-
-/* @behind: the training goes on, and need not wait for the disk. */
-static mr_status save(mr_train *t, bool can_wait, bool behind)
-{
-	mr_checkpoints_case c;
-	uint64_t begin;
-	bool saved;
-	mr_status st;
-
-	if (t->opts.no_folder)
-		return MR_OK;
-	alive(t);
-	mr_train_tell_status(t, "saves", NULL);
-	st = finish_save(t);
-	if (st == MR_ESTALLED && behind && t->goes_on) { /* skipped (checkpoint.hung) */
-		t->save_again = 0;
-		return MR_OK;
-	}
-	MR_TRY(st);
-	c = case_of(t, can_wait);
-	begin = now_ns(t);
-	MR_TRY(mr_metrics_log_flush(t->metrics));
-	if (!behind || !t->writer) /* which does this first */
-		MR_TRY(mr_metrics_log_sync(t->metrics));
-	MR_TRY(mr_checkpoints_put(&t->s, t->dir.checkpoints, behind ? t->writer : NULL, &c, &t->guard, &saved));
-	t->save_ns += now_ns(t) - begin;
-	t->save_again = saved ? 0 : t->step + steps_to_tell(t);
-	t->writing = c;
-	if (saved && !mr_checkpoint_writer_busy(t->writer))
-		note_saved(t, &c);
+	t->drawn_ns += mr_train_now_ns(t) - begin;
 	return MR_OK;
 }
 
@@ -377,7 +305,7 @@ static mr_status ended_by(mr_train *t, mr_status st)
 		return mr_fail(st,
 			       "%s; the training stands at step %llu, and its newest checkpoint is that of step %llu",
 			       why, (unsigned long long)t->step, (unsigned long long)t->saved);
-	if (finish_save(t) != MR_OK)
+	if (mr_train_finish_save(t) != MR_OK)
 		mr_log(MR_LOG_WARN, "checkpoint", "%s", mr_error_text());
 	if (st == MR_EDIVERGED)
 		snprintf(advice, sizeof(advice), ", with a smaller optimizer.lr");
@@ -395,27 +323,6 @@ static mr_status ended_by(mr_train *t, mr_status st)
 	}
 	return mr_fail(st, "%s; the checkpoint of step %llu is intact, and --resume goes on from there%s", why,
 		       (unsigned long long)t->saved, advice);
-}
-
-static uint64_t multiple_after(uint64_t step, uint64_t every)
-{
-	return every ? (step / every + 1) * every : UINT64_MAX;
-}
-
-/* The next step at which an event is due. */
-static uint64_t next_stop(const mr_train *t)
-{
-	uint64_t next = t->target, e = multiple_after(t->step, t->eval_every),
-		 s = multiple_after(t->step, t->save_every);
-
-	next = t->step < t->n_steps && t->n_steps < next ? t->n_steps : next;
-	next = e < next ? e : next;
-	next = s < next ? s : next;
-	if (t->save_again && t->save_again < next)
-		next = t->save_again;
-	if (t->traced && t->trace_last > t->step && t->trace_last < next)
-		next = t->trace_last;
-	return next;
 }
 
 static bool eval_is_due(const mr_train *t)
@@ -483,8 +390,8 @@ static mr_status do_due(mr_train *t, bool *leave)
 	*leave = mr_signals_end() != 0;
 	due = t->save_again ? t->step >= t->save_again : t->save_every && t->step % t->save_every == 0;
 	if ((end && (due || t->s.job->checkpoint.at_end)) || *leave || asked || better || t->early)
-		return save(t, false, !end && !*leave && !t->early);
-	return due ? save(t, true, true) : MR_OK;
+		return mr_train_save_now(t, false, !end && !*leave && !t->early);
+	return due ? mr_train_save_now(t, true, true) : MR_OK;
 }
 
 /* Repeat an evaluation that a signal broke off. It may show that the checkpoint saved then is the best; it is then
@@ -500,8 +407,8 @@ static mr_status take_up_eval(mr_train *t)
 		return MR_OK;
 	note_evaluation(t);
 	t->early = loses_patience(t);
-	c = case_of(t, false);
-	return mr_checkpoints_is_best(&c) ? save(t, false, false) : MR_OK;
+	c = (mr_checkpoints_case){.val_loss = t->evaluation.val_loss, .best_loss = t->best};
+	return mr_checkpoints_is_best(&c) ? mr_train_save_now(t, false, false) : MR_OK;
 }
 
 static mr_status course(mr_train *t)
@@ -515,17 +422,19 @@ static mr_status course(mr_train *t)
 		uint64_t begin = clock_ns(t);
 		mr_status st;
 
-		t->row_ns = now_ns(t);
+		t->row_ns = mr_train_now_ns(t);
 		mr_worker_window_begin(&t->window, &t->s.executor, t->clock ? begin : t->row_ns);
-		st = mr_executor_run(&t->s.executor, next_stop(t), on_progress, t, &t->step);
+		t->postponed = false;
+		st = mr_executor_run(&t->s.executor, mr_train_next_stop(t, t->step), on_progress, t, &t->step);
 		t->train_ns += clock_ns(t) - begin;
 		take_virtual_window(t);
+		st = mr_train_save_passed(t, st);
 		if (st == MR_OK)
 			t->predicted_bytes = mr_session_predicted_bytes(&t->s);
 		if (st == MR_OK && t->error != MR_OK)
 			st = mr_fail(t->error, "%s", t->error_text);
 		if (st == MR_OK && (mr_checkpoint_writer_failed(t->writer) || t->ends_hung))
-			st = finish_save(t);
+			st = mr_train_finish_save(t);
 		if (st == MR_OK)
 			st = do_due(t, &leave);
 		if (st != MR_OK) {
@@ -533,7 +442,7 @@ static mr_status course(mr_train *t)
 			return ended_by(t, st);
 		}
 	}
-	t->end_ns = now_ns(t);
+	t->end_ns = mr_train_now_ns(t);
 	draw(t, true);
 	settle(t);
 	return MR_OK;
@@ -599,7 +508,7 @@ mr_status mr_train_save(mr_train *t)
 		return mr_fail(MR_EINVAL, "there is no folder to save to: the job names no run.dir");
 	if (!t->step)
 		return mr_fail(MR_EINVAL, "there is nothing to save: no step has been made");
-	return t->saved == t->step ? MR_OK : save(t, false, false);
+	return t->saved == t->step ? MR_OK : mr_train_save_now(t, false, false);
 }
 
 mr_status mr_train_evaluate(mr_train *t, mr_figures *out)

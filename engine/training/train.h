@@ -85,7 +85,9 @@ typedef struct mr_train {
 	mr_watch *watch;             /* of work with files; NULL: it has not begun */
 	bool goes_on;                /* where the write of a checkpoint hangs */
 	mr_checkpoint_writer *writer; /* writes checkpoints while the training goes on; NULL: it waits for them */
-	mr_checkpoints_case writing; /* the checkpoint that it has under way */
+	mr_checkpoints_case writing; /* the checkpoint that it has under way, or will have: `copying` */
+	bool postponed;              /* its save was postponed while the workers went on: they are to pause */
+	mr_state_copying *copying;   /* the copy of its state that workers make as they pass its step; NULL: none */
 	_Atomic bool ends_hung;      /* it hangs, and that ends the training; set by the watch */
 	bool skips;                  /* it hangs, and checkpoints are skipped */
 	uint64_t eval_every, save_every;
@@ -196,6 +198,25 @@ mr_figures mr_train_result(mr_train *t);
 mr_status mr_train_keep(mr_train *t, mr_status st);
 /** No step was made: restore the folder to its former state. */
 void mr_train_give_up(mr_train *t);
+
+/** The time; of a simulated training, the time of its last step. */
+uint64_t mr_train_now_ns(const mr_train *t);
+
+/* --- train_save.c --- */
+
+/** Wait for the checkpoint that is being written. Errors: those of mr_checkpoint_writer_wait. */
+mr_status mr_train_finish_save(mr_train *t) MR_MUST_USE;
+/** Save now. @can_wait: it may be postponed; @behind: the training goes on, and need not wait for the disk. Errors:
+ * those of mr_train_finish_save and mr_checkpoints_put. */
+mr_status mr_train_save_now(mr_train *t, bool can_wait, bool behind) MR_MUST_USE;
+/** While the workers run: let them copy the state of the next save as they pass its step, and write what they have
+ * copied. Errors: those of mr_train_save_now. */
+mr_status mr_train_save_passing(mr_train *t) MR_MUST_USE;
+/** The workers pause, or the run has failed with @st: write what they have copied, or give it up. Returns @st with its
+ * text, or the error of that. */
+mr_status mr_train_save_passed(mr_train *t, mr_status st) MR_MUST_USE;
+/** The next step behind @step at which an event is due. */
+uint64_t mr_train_next_stop(const mr_train *t, uint64_t step);
 
 /* --- train_status.c --- */
 

@@ -163,6 +163,8 @@ static mr_status prepare(mr_train *t)
 	MR_TRY(st);
 	if (!t->clock) /* in virtual time a save takes none */
 		MR_TRY(mr_checkpoint_writer_open(&t->s, t->dir.checkpoints, sync_metrics, t->metrics, &t->writer));
+	if (t->writer)
+		MR_TRY(mr_checkpoints_open_snapshots(&t->s));
 	t->drawn = mr_figures_at(t->step);
 	return MR_OK;
 }
