@@ -1,9 +1,9 @@
-"""The perceptrons of perf/steps/cases.c in JAX, as a yardstick that takes turns with ours: python3 peer_jax.py CASE
-[THREADS [PRECISIONS]]
+"""The perceptrons of perf/steps/cases.c in JAX, as a yardstick that takes turns with ours: python3 peer_jax.py
+[THREADS]
 
 A step is one compiled function, which owns weights and momentum (donated). bf16: the products and what lies between
 them, of f32 weights that are rounded in the step. The dialogue is that of peer_serve.py. By hand:
-echo go 20 f32 | python3 perf/peer_jax.py mlp1024-b32
+printf 'case mlp1024-b32 f32\\nchoose\\ngo 20 f32\\n' | python3 perf/peer_jax.py
 """
 import os
 import sys
@@ -52,16 +52,15 @@ def stepper(jax, shape, batch, dtype):
 
 
 def main():
-    name, threads, precisions = peer_serve.arguments()
     peer_serve.keep_answers()
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])  # its pool has a thread for each
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:peer_serve.threads()])  # its pool has a thread for each
     os.environ["JAX_PLATFORMS"] = "cpu"
     import jax
 
-    shape, batch = SHAPES[name]
     dtypes = {"f32": jax.numpy.float32, "bf16": jax.numpy.bfloat16}
     peer_serve.serve(f"JAX {jax.__version__}",
-                     {p: {"jit": lambda p=p: stepper(jax, shape, batch, dtypes[p])} for p in precisions})
+                     lambda case, precisions: {p: {"jit": lambda p=p: stepper(jax, *SHAPES[case], dtypes[p])}
+                                               for p in precisions})
 
 
 main()

@@ -18,7 +18,11 @@
  * which others used CPU (load.h) are left out; medians are reported per placement. `A` is sequential on all cores with
  * threads inside the operators, the thing to beat; with all systems, and where the planner chooses it, it runs twice in
  * each round, and the spread of that pair is the noise below which a ratio means nothing. The peaks of the cores are
- * measured before each round and after the last; the best counts, of all cases so far.
+ * measured before the rounds and after them; the best counts, of all cases so far.
+ *
+ * So that the table takes less than half an hour, what is far off after two bursts is not timed any more (contender.h),
+ * but with all systems, and more rounds than asked for, of what lacks bursts that count, are made only while the run is
+ * not late.
  *
  * With --choices two tables of choices (nn/choices.h) take turns in place of all systems: the built-in one and TABLE,
  * in `sequential` by one thread and by all cores.
@@ -33,12 +37,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "costs/measured_machine.h"
 #include "host/clock.h"
 #include "host/env.h"
 #include "host/processor.h"
 #include "perf/steps/summary.h"
 
 enum { MOST_CASES = 32 };
+
+#define SHARE_NS 84000000000u /* a case: 28 minutes in 20 cases. What one leaves of it the next ones may take */
 
 typedef struct bench {
 	bool small;
@@ -47,6 +54,7 @@ typedef struct bench {
 	unsigned precisions; /* a bit for each */
 	const mr_case *only[MOST_CASES];
 	int n_only;          /* 0: all cases */
+	uint64_t due_ns;     /* until then the cases so far may make rounds in place of bursts that do not count */
 	const char *json_path;
 	const char *commit;  /* "": not told */
 	bool preload;        /* PyTorch once more, with MKL's code for AVX-512 on processors of AMD */
@@ -111,22 +119,20 @@ static size_t add_peer(bench *b, mr_peer *p, const mr_case *c, mr_contender *all
 {
 	int threads = at_most(2, &b->topo);
 	unsigned wanted = 0;
-	bool ready;
 
 	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
 		if (in_precision(b, k) && p->ops->takes(c, (mr_bench_precision)k))
 			wanted |= 1u << k;
 	if (!p->where || !wanted)
 		return n;
-	ready = mr_peer_start(p, c, wanted, threads);
+	mr_peer_start(p, c, wanted, threads);
 	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
 		if (wanted & 1u << k)
 			all[n++] = (mr_contender){.peer = p,
 						  .label = p->label[k],
 						  .precision = (mr_bench_precision)k,
 						  .workers = 1,
-						  .threads = threads,
-						  .out = !ready};
+						  .threads = threads};
 	return n;
 }
 
@@ -149,7 +155,19 @@ static size_t line_up_tables(const bench *b, mr_contender *all)
 	return n;
 }
 
-/* Peers are started first: what memory they leave is what ours may have. */
+/* All build at once, each then compares its settings alone. */
+static void await_peers(bench *b, mr_contender *all, size_t n)
+{
+	for (int i = 0; i < MR_N_PEERS; i++)
+		mr_peer_built(&b->peers[i]);
+	for (int i = 0; i < MR_N_PEERS; i++)
+		mr_peer_choose(&b->peers[i]);
+	for (size_t i = 0; i < n; i++)
+		if (all[i].peer)
+			all[i].out = !all[i].peer->precisions;
+}
+
+/* Peers are ready first: what memory they leave is what ours may have. */
 static size_t line_up(bench *b, const mr_case *c, mr_contender *all)
 {
 	size_t n = 0, a = 0;
@@ -171,6 +189,7 @@ static size_t line_up(bench *b, const mr_case *c, mr_contender *all)
 		}
 	for (int i = 0; i < MR_N_PEERS; i++)
 		n = add_peer(b, &b->peers[i], c, all, n);
+	await_peers(b, all, n);
 	return n;
 }
 
@@ -225,31 +244,41 @@ static void print_backends(const bench *b, const mr_case *c)
 			       mr_case_backend(c, (mr_bench_precision)k));
 }
 
-/* Whether each has @wanted bursts that count, all in one placement. */
-static bool enough(const mr_contender *all, size_t n, int wanted)
+/* Whether @x, which goes on there, has less than @wanted bursts that count in @place. */
+static bool lacks(const mr_contender *x, int place, int wanted)
 {
-	for (int place = 0; place < 2; place++) {
-		size_t has = 0;
-
-		for (size_t i = 0; i < n; i++)
-			has += all[i].out || mr_contender_samples(&all[i], place)->n >= (size_t)wanted;
-		if (has == n)
-			return true;
-	}
-	return false;
+	return !x->out && !x->far_off[place] && mr_contender_samples(x, place)->n < (size_t)wanted;
 }
 
-/* More of them, but no more than again half as many, where the cores have moved or others disturbed. */
+/* How many lack some in the placement in which fewer do, which is *@place. */
+static int lacking(const mr_contender *all, size_t n, int wanted, int *place)
+{
+	int count[2] = {0};
+
+	for (size_t i = 0; i < 2 * n; i++)
+		count[i % 2] += lacks(&all[i / 2], (int)(i % 2), wanted);
+	*place = count[1] < count[0];
+	return count[*place];
+}
+
+/* More of those that lack some, where the cores have moved or others disturbed, unless the run is late. */
 static void run_rounds(const bench *b, mr_results *r, mr_bout *bout, mr_contender *all)
 {
 	int rounds = r->c->rounds && r->c->rounds < b->rounds ? r->c->rounds : b->rounds;
-	int half_more = rounds + (rounds + 1) / 2;
-	int most = b->all || r->c->long_steps ? rounds : half_more < MR_MAX_ROUNDS ? half_more : MR_MAX_ROUNDS;
+	int most = b->all ? rounds : 3 * rounds < MR_MAX_ROUNDS ? 3 * rounds : MR_MAX_ROUNDS, place;
 
-	for (int k = 0; k < rounds || (k < most && !enough(all, r->n, rounds)); k++) {
-		check(mr_peak_measure(&b->topo, &r->peak), r->c->name);
-		for (size_t i = 0; i < r->n; i++)
-			check(mr_contender_burst(&all[(i + (size_t)k) % r->n], bout), r->c->name);
+	check(mr_peak_measure(&b->topo, &r->peak), r->c->name);
+	for (int k = 0; k < most; k++) {
+		if (k >= rounds && (!lacking(all, r->n, rounds, &place) || mr_clock_ns() > b->due_ns))
+			break;
+		for (size_t i = 0; i < r->n; i++) {
+			mr_contender *x = &all[(i + (size_t)k) % r->n];
+
+			if (k < rounds || lacks(x, place, rounds))
+				check(mr_contender_burst(x, bout), r->c->name);
+		}
+		if (!b->all)
+			mr_contenders_judge(all, r->n);
 	}
 	check(mr_peak_measure(&b->topo, &r->peak), r->c->name);
 }
@@ -261,6 +290,7 @@ static void run_case(bench *b, const mr_case *c)
 	mr_bout bout = {.c = c, .topo = &b->topo, .peers = b->peers};
 	uint64_t begin = mr_clock_ns(), started, opened;
 
+	b->due_ns += SHARE_NS;
 	printf("\n%s: %s, batch %d, %d micro-batches for the synchronous pipelines\n", c->name, c->what, c->batch,
 	       c->micro);
 	print_backends(b, c);
@@ -470,6 +500,7 @@ int main(int argc, char **argv)
 {
 	bench *b = &the_bench;
 	mr_env_params env = {.argv = argv};
+	mr_measured_machine here;
 	char machine[512], processor[64];
 
 	b->commit = "";
@@ -494,7 +525,10 @@ int main(int argc, char **argv)
 			printf("peers: no %s: %s\n", b->peers[i].ops->name, b->peers[i].ops->missing);
 	mr_processor_name(processor, sizeof(processor));
 	snprintf(b->summary.of, sizeof(b->summary.of), "%.40s%s%s", b->commit, *b->commit ? ", " : "", processor);
+	if (!b->small)
+		check(mr_measured_machine_rates(&here, &b->topo), "machine"); /* kept, for the planner's choices */
 	begin_json(b);
+	b->due_ns = mr_clock_ns();
 	if (b->small) {
 		b->rounds = 2;
 		run_case(b, &mr_case_tiny);
@@ -502,6 +536,8 @@ int main(int argc, char **argv)
 	for (const mr_case *c = mr_cases; !b->small && c->name; c++)
 		if (wanted(b, c))
 			run_case(b, c);
+	for (int i = 0; i < MR_N_PEERS; i++)
+		mr_peer_stop(&b->peers[i]);
 	mr_summary_print(&b->summary, stdout);
 	mr_topo_fini(&b->topo);
 	end_json(b);

@@ -1,6 +1,7 @@
 #include "perf/steps/contender.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -53,7 +54,7 @@ static bool is_a(const mr_contender *a, const mr_auto_row *row)
 /* Replace the job of @x by the one that plan --auto finds for it. */
 static mr_status choose(mr_contender *x)
 {
-	mr_auto_question q = {.job = &x->job};
+	mr_auto_question q = {.job = &x->job, .recalls = true};
 	mr_job chosen = {0};
 	mr_auto a = {0};
 	mr_status st = mr_auto_search(&q, &a);
@@ -235,10 +236,12 @@ static mr_status burst(mr_contender *x, mr_bout *b, bool *counts)
 
 	*counts = true;
 	/* A peer that failed in one precision is gone for the other, too. */
-	if (x->out || (x->same && x->same->out) || (x->peer && !x->peer->process.pid))
+	if (x->out || (x->same && x->same->out) || (x->peer && !x->peer->precisions))
 		return MR_OK;
 	mr_clock_sleep(SETTLE_NS);
 	before = placement(b->topo);
+	if (before != UNKNOWN && x->far_off[before == MR_PROBE_FAR])
+		return MR_OK;
 	mr_load_read(b->peers, &then);
 	own = own_s(x);
 	MR_TRY(time_one(x, b->c, &ms, &allowed));
@@ -274,6 +277,31 @@ mr_status mr_contender_burst(mr_contender *x, mr_bout *b)
 		return MR_OK;
 	x->repeats++;
 	return burst(x, b, &counts);
+}
+
+/* The fastest quiet burst; INFINITY: there is none. */
+static double least(const mr_samples *s)
+{
+	double ms = INFINITY;
+
+	for (size_t i = 0; i < s->n; i++)
+		ms = s->ms[i] < ms ? s->ms[i] : ms;
+	return ms;
+}
+
+void mr_contenders_judge(mr_contender *all, size_t n)
+{
+	for (size_t i = 0; i < 2 * n; i++) {
+		int place = (int)(i % 2);
+		mr_contender *x = &all[i / 2];
+		double fastest = INFINITY;
+
+		for (const mr_contender *y = all; y < all + n; y++)
+			if (!y->peer == !x->peer && y->precision == x->precision && !y->out)
+				fastest = fmin(fastest, least(&y->quiet[place]));
+		if (x->quiet[place].n >= 2 && !(x->peer && x->peer->ops == &mr_peer_torch))
+			x->far_off[place] = least(&x->quiet[place]) > MR_FAR_OFF * fastest;
+	}
 }
 
 static void put_proof(mr_json_writer *json, const mr_contender *x, uint64_t hash)
@@ -342,7 +370,7 @@ mr_status mr_contender_prove(mr_contender *x, mr_json_writer *json, bool *same)
 void mr_contender_close(mr_contender *x)
 {
 	if (x->peer)
-		mr_peer_stop(x->peer);
+		mr_peer_end(x->peer);
 	mr_attention_close(x->attention);
 	mr_session_close(&x->s);
 	mr_job_fini(&x->job);

@@ -27,6 +27,8 @@ enum {
 	MR_N_CONTENDERS = MR_N_BENCH_PRECISIONS * (MR_N_SYSTEMS + MR_N_PEERS), /* more than with --choices */
 };
 
+#define MR_FAR_OFF 1.3
+
 typedef struct mr_samples {
 	double ms[MR_MAX_BURSTS];   /* a step */
 	double over[MR_MAX_BURSTS]; /* measured / allowed.h; [n_over] */
@@ -45,6 +47,7 @@ typedef struct mr_contender {
 	mr_peer *peer;              /* NULL: ours */
 	int workers, threads;
 	bool out;                   /* takes no part (any more) */
+	bool far_off[2];            /* by placement: others are so much faster that it is not timed there any more */
 	char why[512];              /* why ours does not */
 	mr_job job;
 	mr_session s;
@@ -78,7 +81,14 @@ bool mr_contender_marked(const mr_contender *x, int place);
  */
 mr_status mr_contender_open(mr_contender *x, const mr_bout *b, const char *tokens) MR_MUST_USE;
 
-/** One burst of @x, and where it does not count another one, but MR_MAX_REPEATS of these in a case. */
+/**
+ * Each of @all, [n], of which two quiet bursts in a placement took more than MR_FAR_OFF times the fastest of its side
+ * (ours, peers) in its precision is far off there. PyTorch as installed never is: it is a column of the table.
+ */
+void mr_contenders_judge(mr_contender *all, size_t n);
+
+/** One burst of @x, and where it does not count another one, but MR_MAX_REPEATS of these in a case. None where it is
+ * far off in the placement that the cores have now. */
 mr_status mr_contender_burst(mr_contender *x, mr_bout *b) MR_MUST_USE;
 
 /**

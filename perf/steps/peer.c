@@ -13,12 +13,26 @@ static bool drop(mr_peer *p)
 	return false;
 }
 
-bool mr_peer_start(mr_peer *p, const mr_case *c, unsigned precisions, int threads)
+void mr_peer_start(mr_peer *p, const mr_case *c, unsigned precisions, int threads)
 {
 	*p->failed = 0;
+	p->precisions = precisions;
 	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
 		snprintf(p->label[k], sizeof(p->label[k]), "%s", p->ops->name);
-	return p->ops->start(p, c, precisions, threads) == MR_OK || drop(p);
+	if (p->ops->start(p, c, threads) != MR_OK)
+		drop(p);
+}
+
+void mr_peer_built(mr_peer *p)
+{
+	if (p->precisions && p->ops->built && p->ops->built(p) != MR_OK)
+		drop(p);
+}
+
+void mr_peer_choose(mr_peer *p)
+{
+	if (p->precisions && p->ops->choose && p->ops->choose(p) != MR_OK)
+		drop(p);
 }
 
 bool mr_peer_burst(mr_peer *p, const mr_peer_work *w, double *ms)
@@ -26,8 +40,16 @@ bool mr_peer_burst(mr_peer *p, const mr_peer_work *w, double *ms)
 	return p->ops->burst(p, w, ms) == MR_OK || drop(p);
 }
 
+void mr_peer_end(mr_peer *p)
+{
+	if (p->precisions && (!p->ops->end || p->ops->end(p) != MR_OK))
+		mr_peer_stop(p);
+	p->precisions = 0;
+}
+
 void mr_peer_stop(mr_peer *p)
 {
+	p->precisions = 0;
 	mr_process_stop(&p->process);
 	if (p->ops->clean)
 		p->ops->clean();
@@ -130,11 +152,54 @@ static void take_setting(const mr_peer *p, const char *rest, char setting[MR_N_B
 	fflush(stdout);
 }
 
-static mr_status python_ready(mr_peer *p)
+static mr_status python_launch(mr_peer *p, int threads)
+{
+	const char *source = getenv("MR_SOURCE"); /* ctest says where perf/ is */
+	char script[4096], count[16], room[32];
+	const char *argv[] = {p->where, script, count, NULL};
+	const char *const *env = mr_peer_env(threads, p->ops->preload ? MR_MKL_AMD : NULL, room);
+
+	snprintf(script, sizeof(script), "%s/perf/%s", source ? source : ".", p->ops->script);
+	snprintf(count, sizeof(count), "%d", threads);
+	return mr_process_start(&p->process, &(mr_process_params){.argv = argv, .env = env});
+}
+
+static mr_status python_start(mr_peer *p, const mr_case *c, int threads)
+{
+	char line[128];
+
+	if (!p->process.pid)
+		MR_TRY(python_launch(p, threads));
+	snprintf(line, sizeof(line), "case %s", c->name);
+	for (int k = 0, n = 0; k < MR_N_BENCH_PRECISIONS; k++)
+		if (p->precisions & 1u << k) {
+			strcat(line, n++ ? "," : " ");
+			strcat(line, mr_bench_precision_name((mr_bench_precision)k));
+		}
+	return mr_process_say(&p->process, line);
+}
+
+static mr_status python_built(mr_peer *p)
+{
+	char line[512];
+	const char *rest;
+
+	MR_TRY(hear(p, "process", line, sizeof(line), &rest));
+	if (!rest)
+		return unexpected(line, "process");
+	p->process.at_work = (pid_t)atol(rest);
+	do
+		MR_TRY(mr_process_line(&p->process, p->patience_s, line, sizeof(line)));
+	while (!strncmp(line, "trying ", 7));
+	return strcmp(line, "built") != 0 ? unexpected(line, "built") : MR_OK;
+}
+
+static mr_status python_choose(mr_peer *p)
 {
 	char setting[MR_N_BENCH_PRECISIONS][64] = {{0}}, line[512];
-	const char *rest, *chosen;
+	const char *rest;
 
+	MR_TRY(mr_process_say(&p->process, "choose"));
 	for (;;) {
 		MR_TRY(hear(p, "ready", line, sizeof(line), &rest));
 		if (rest)
@@ -143,39 +208,22 @@ static mr_status python_ready(mr_peer *p)
 			continue; /* a sign of life */
 		if (strncmp(line, "setting ", 8) != 0)
 			return unexpected(line, "ready");
-		chosen = line + 8;
-		take_setting(p, chosen, setting);
+		take_setting(p, line + 8, setting);
 	}
 	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
 		snprintf(p->label[k], sizeof(p->label[k]), "%.60s%s", rest, setting[k]);
 	return MR_OK;
 }
 
-static mr_status python_start(mr_peer *p, const mr_case *c, unsigned precisions, int threads)
+static mr_status python_end(mr_peer *p)
 {
-	const char *source = getenv("MR_SOURCE"); /* ctest says where perf/ is */
-	char script[4096], count[16], wanted[32] = "", room[32];
-	const char *argv[] = {p->where, script, c->name, count, wanted, NULL};
-	const char *const *env;
-	double ms;
-
-	snprintf(script, sizeof(script), "%s/perf/%s", source ? source : ".", p->ops->script);
-	snprintf(count, sizeof(count), "%d", threads);
-	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
-		if (precisions & 1u << k) {
-			strcat(wanted, *wanted ? "," : "");
-			strcat(wanted, mr_bench_precision_name((mr_bench_precision)k));
-		}
-	env = mr_peer_env(threads, p->ops->preload ? MR_MKL_AMD : NULL, room);
-	MR_TRY(mr_process_start(&p->process, &(mr_process_params){.argv = argv, .env = env}));
-	MR_TRY(python_ready(p));
-	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
-		if (precisions & 1u << k && !c->long_steps) /* of those it has made some, to try its settings */
-			MR_TRY(python_burst(p, &(mr_peer_work){(mr_bench_precision)k, c->burst, 0}, &ms));
-	return MR_OK;
+	p->process.at_work = 0;
+	return mr_process_say(&p->process, "end");
 }
 
-#define TORCH .start = python_start, .burst = python_burst, .script = "peer_torch.py"
+#define PYTHON                                                                                                   \
+	.start = python_start, .built = python_built, .choose = python_choose, .burst = python_burst, .end = python_end
+#define TORCH PYTHON, .script = "peer_torch.py"
 
 const mr_peer_ops mr_peer_torch = {
 	.name = "PyTorch",
@@ -195,8 +243,7 @@ const mr_peer_ops mr_peer_torch_amd = {
 const mr_peer_ops mr_peer_jax = {
 	.name = "JAX",
 	.takes = jax_takes,
-	.start = python_start,
-	.burst = python_burst,
+	PYTHON,
 	.script = "peer_jax.py",
 	.missing = "MILLRACE_JAX names a Python that has jax",
 };

@@ -162,7 +162,7 @@ static mr_status one_step(mr_peer *p, int *step)
 	return MR_OK;
 }
 
-static mr_status llmc_start(mr_peer *p, const mr_case *c, unsigned precisions, int threads)
+static mr_status llmc_start(mr_peer *p, const mr_case *c, int threads)
 {
 	const char *argv[] = {program, NULL};
 	char room[32], here[4096], path[256];
@@ -175,7 +175,6 @@ static mr_status llmc_start(mr_peer *p, const mr_case *c, unsigned precisions, i
 	int step;
 
 	(void)c;
-	(void)precisions;
 	if (!realpath(p->where, here))
 		return cannot(p->where);
 	snprintf(program, sizeof(program), "%.4000s/train_gpt2", here);

@@ -86,14 +86,6 @@ mr_status mr_process_start(mr_process *p, const mr_process_params *params)
 	return MR_ERESOURCE;
 }
 
-mr_status mr_process_say(mr_process *p, const char *line)
-{
-	char text[256];
-	int n = snprintf(text, sizeof(text), "%s\n", line);
-
-	return write(p->in, text, (size_t)n) == n ? MR_OK : mr_fail(MR_EIO, "it does not listen: %s", strerror(errno));
-}
-
 /* Why it ended: the last line of its standard error. */
 static mr_status ended(mr_process *p)
 {
@@ -106,6 +98,14 @@ static mr_status ended(mr_process *p)
 			strcpy(last, line);
 	}
 	return mr_fail(MR_EIO, "%s", last);
+}
+
+mr_status mr_process_say(mr_process *p, const char *line)
+{
+	char text[256];
+	int n = snprintf(text, sizeof(text), "%s\n", line);
+
+	return write(p->in, text, (size_t)n) == n ? MR_OK : ended(p);
 }
 
 static bool take_line(mr_process *p, char *line, size_t size)
@@ -149,7 +149,7 @@ uint64_t mr_process_cpu_ns(const mr_process *p)
 	struct timespec t;
 	clockid_t clock;
 
-	if (p->pid == 0 || clock_getcpuclockid(p->pid, &clock) || clock_gettime(clock, &t))
+	if (p->pid == 0 || clock_getcpuclockid(p->at_work ? p->at_work : p->pid, &clock) || clock_gettime(clock, &t))
 		return 0;
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
@@ -165,7 +165,7 @@ void mr_process_stop(mr_process *p)
 	if (p->pid > 0) {
 		mr_process_signal(p, SIGKILL);
 		waitpid(p->pid, NULL, 0);
-		p->pid = 0;
+		p->pid = p->at_work = 0;
 	}
 	if (p->in >= 0)
 		close(p->in);

@@ -16,6 +16,7 @@
 
 typedef struct mr_process {
 	pid_t pid;     /* 0: none */
+	pid_t at_work; /* the child of it whose CPU counts; 0: itself */
 	int in, out;   /* its standard input and output */
 	FILE *errors;
 	char buf[4096];
@@ -32,7 +33,7 @@ typedef struct mr_process_params {
 /** Start it, from the main thread. Errors: MR_ERESOURCE. That the program does not exist shows in the first read. */
 mr_status mr_process_start(mr_process *p, const mr_process_params *params) MR_MUST_USE;
 
-/** Send @line and a newline. Errors: MR_EIO. */
+/** Send @line and a newline. Errors: MR_EIO it ended, and why. */
 mr_status mr_process_say(mr_process *p, const char *line) MR_MUST_USE;
 
 /**
@@ -41,7 +42,7 @@ mr_status mr_process_say(mr_process *p, const char *line) MR_MUST_USE;
  */
 mr_status mr_process_line(mr_process *p, double seconds, char *line, size_t size) MR_MUST_USE;
 
-/** Nanoseconds of CPU that it has used so far, all threads. 0 when it is gone. */
+/** Nanoseconds of CPU that it, or its child at work, has used so far, all threads. 0 when that is gone. */
 uint64_t mr_process_cpu_ns(const mr_process *p);
 
 /** Send @sig to it and its children. Fine without one. Async-signal-safe. */

@@ -123,7 +123,7 @@ static void put_row(const mr_results *r, const mr_contender *x, int place, mr_ta
 	mr_table_put(t, "%s", mr_bench_precision_name(x->precision));
 	mr_table_put(t, "%d x %d", x->workers, x->threads);
 	mr_table_put(t, "%s", place_names[place]);
-	mr_table_put(t, "%zu%s", s->n, mr_contender_marked(x, place) ? "!" : "");
+	mr_table_put(t, "%zu%s%s", s->n, x->far_off[place] ? "*" : "", mr_contender_marked(x, place) ? "!" : "");
 	mr_table_put(t, "%zu", left_out(x, place));
 	mr_table_put(t, "%.3f", q.median);
 	mr_table_put(t, "%.3f", q.q1);
@@ -219,6 +219,7 @@ static void put_row_json(const mr_results *r, const mr_contender *x, int place, 
 	put_number(json, "threads", x->threads);
 	put_string(json, "placement", place_names[place]);
 	put_number(json, "samples", (double)s->n);
+	put_bool(json, "far_off", x->far_off[place]);
 	put_bool(json, "disturbed", mr_contender_marked(x, place));
 	put_number(json, "disturbed_and_left_out", (double)left_out(x, place));
 	put_number(json, "own_cpu_s", x->use.own_s);
@@ -352,11 +353,22 @@ static void print_peaks(const mr_results *r)
 	}
 }
 
+static bool any_far_off(const mr_results *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->all[i].far_off[0] || r->all[i].far_off[1])
+			return true;
+	return false;
+}
+
 mr_status mr_results_put(const mr_results *r, mr_json_writer *json)
 {
 	counts n = count(r);
 
 	MR_TRY(print_table(r));
+	if (any_far_off(r))
+		printf("  * more than %.1f times the fastest of ours, or of the peers, in two bursts: no more of it\n",
+		       MR_FAR_OFF);
 	print_peaks(r);
 	printf("  %zu bursts, %.0f s: %zu of no one placement dropped; %zu disturbed by others, %zu of them left out;"
 	       " others used %.1f %% of a CPU\n",

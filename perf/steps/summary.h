@@ -19,6 +19,7 @@ typedef struct mr_summary_time {
 	char label[192]; /* a system; a peer with its setting; of PyTorch as installed its setting alone, or "" */
 	double ms;      /* NaN: none took part */
 	double percent; /* of the peak of its precision; NaN: none */
+	size_t bursts;  /* behind ms */
 	bool marked;
 } mr_summary_time;
 

@@ -15,22 +15,42 @@ case $0 in
 */missing) echo "Traceback" >&2; echo "ModuleNotFoundError: No module named 'torch'" >&2; exit 1 ;;
 */babbling) echo "hello"; exec sleep 1000 ;;
 esac
-case $0 in
-*/choosing)
-	echo "trying bf16 compiled"
-	sleep 1.2
-	echo "setting bf16 compiled: eager 2 ms; compiled 1 ms"
-	sleep 1.2
-	;;
-esac
 version=1.0
 [ -z "${LD_PRELOAD:-}" ] || version=1.0-preloaded
-echo "ready Yardstick $version"
 n=0
-while read -r go count precision warm; do
+while read -r word count precision warm; do
+	case $word in
+	case)
+		[ "$count" = tiny ] || exit 5
+		all=$precision
+		echo "process $$"
+		case $0 in
+		*/choosing)
+			echo "trying bf16 compiled"
+			sleep 1.2
+			;;
+		esac
+		echo "built"
+		continue
+		;;
+	choose)
+		case $0 in
+		*/choosing)
+			sleep 1.2
+			echo "setting bf16 compiled: eager 2 ms; compiled 1 ms"
+			;;
+		esac
+		echo "ready Yardstick $version"
+		continue
+		;;
+	end)
+		echo "$all" >ended
+		continue
+		;;
+	esac
 	n=$((n + 1))
-	[ "$go $count" = "go 3" ] && [ "$warm" -le 1 ] || exit 3
-	case "$precision,$4" in
+	[ "$word $count" = "go 3" ] && [ "$warm" -le 1 ] || exit 3
+	case "$precision,$all" in
 	f32,f32* | bf16,*bf16) ;;
 	*) exit 4 ;;
 	esac
@@ -98,7 +118,7 @@ grep -qE '^  Yardstick 1[.]0, compiled +bf16 .* 1[.]500 .* x1[.]00 ' out || fail
 grep -qE '^  Yardstick 1[.]0 +f32 .* 1[.]500 ' out || fail "no row of f32"
 row='^[|] tiny [|] (NEAR|FAR) [|]( [^|]+ [0-9.]+!? [|]){2} 1[.]50!? [|] compiled 1[.]50!? [|]'
 row="$row Yardstick 1[.]0 1[.]50!? [|] Yardstick 1[.]0, (compiled|f32) 1[.]50!? [|]( x[0-9.]+ [|]){4}"
-row="$row( (x[0-9.]+|-) [|]){2}( ([0-9]+ %|-) [|]){2} [0-9]+ of [0-9]+ [|] [^|]* [|]\$"
+row="$row( (x[0-9.]+|-) [|]){2}( ([0-9]+ %|-) [|]){2} [1-9][0-9]* [|] [0-9]+ of [0-9]+ [|] [^|]* [|]\$"
 grep -qE "$row" out || fail "no row in Markdown: $(tail -3 out)"
 plans=10
 
@@ -152,7 +172,7 @@ left_out() {
 }
 left_out missing "ModuleNotFoundError: No module named 'torch'"
 left_out mute "it said nothing for 2 s"
-left_out babbling 'it said "hello" where "ready ..." was expected'
+left_out babbling 'it said "hello" where "process ..." was expected'
 left_out dying "out of patience"
 left_out hanging "it said nothing for 2 s"
 left_out nonsense 'it said that a step takes "never" ms'
