@@ -11,8 +11,9 @@
  * 1.2 forward and 0.7 in the gradient of the weights, and 1 tile 1.5 forward (one thread of a Xeon). */
 #define LEAST_CHANNELS 64
 #define LEAST_TILES 4
-#define SMALL 4  /* pixels along both sides */
-#define WHOLE 16 /* channels come in multiples of it: the lanes of a vector */
+#define SMALL 4    /* pixels along both sides */
+#define SMALLEST 2
+#define WHOLE 16   /* channels come in multiples of it: the lanes of a vector */
 
 static bool has_channels(int64_t n)
 {
@@ -30,12 +31,15 @@ bool mr_winograd_takes(const mr_conv *g)
 
 bool mr_winograd_takes_bf16(const mr_conv *g, const char *engine, mr_winograd_pass pass)
 {
-	bool small = g->window.out_h <= SMALL && g->window.out_w <= SMALL;
+	int64_t side = g->window.out_h > g->window.out_w ? g->window.out_h : g->window.out_w;
+	bool weight = pass == MR_WINOGRAD_WEIGHT;
 
 	if (!engine || !mr_winograd_takes(g))
 		return false;
-	return !strcmp(engine, "f32") || (!strcmp(engine, "avx512_bf16") &&
-					  (pass == MR_WINOGRAD_WEIGHT || (pass == MR_WINOGRAD_FORWARD && small)));
+	if (!strcmp(engine, "amx"))
+		return side <= (weight ? SMALL : SMALLEST);
+	return !strcmp(engine, "f32") ||
+	       (!strcmp(engine, "avx512_bf16") && (weight || (pass == MR_WINOGRAD_FORWARD && side <= SMALL)));
 }
 
 const mr_vec_winograds *mr_winograd_kernels(const mr_vec *vec, const mr_vec_ops *ops)
