@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "check.h"
 #include "choose/auto_internal.h"
@@ -56,7 +55,7 @@ static void a_loss_that_is_none_has_no_penalty(void)
 
 /* Searches for @layers layers of 512 on @topology, and says what it took. */
 typedef struct effort {
-	double step_s, cpu_s;
+	double step_s;
 	uint64_t visited;
 	uint32_t tried;
 } effort;
@@ -65,7 +64,6 @@ static effort search(uint32_t layers, const char *topology, const char *systems)
 {
 	char sets[4000] = "model.hidden=[";
 	mr_auto_question q = {.systems = systems};
-	clock_t begin = clock();
 	effort e;
 	mr_auto a;
 	mr_job j;
@@ -81,7 +79,7 @@ static effort search(uint32_t layers, const char *topology, const char *systems)
 	j.machine.topology = topology;
 	q.job = &j;
 	MR_CHECK_OK(mr_auto_search(&q, &a));
-	e = (effort){a.row[0].step_s, (double)(clock() - begin) / CLOCKS_PER_SEC, a.state->visited, a.n_tried};
+	e = (effort){a.row[0].step_s, a.state->visited, a.n_tried};
 	CU_ASSERT(a.row[0].step_s >= a.row[0].bound_s * (1 - 1e-9));
 	for (uint32_t i = 1; i < a.n && mr_auto_is_done(&a.row[i]); i++)
 		CU_ASSERT(a.row[i].step_s >= a.row[0].step_s);
@@ -98,10 +96,6 @@ static void the_search_ends(void)
 	CU_ASSERT(small.tried > 20 && large.tried > 20);
 	CU_ASSERT(large.visited < 2500000); /* MOST_INSTRUCTIONS of auto.c and auto_refine.c, and one plan more */
 	CU_ASSERT(large.step_s < small.step_s * 4);
-	printf("64 layers on numa:8 core:16: %u tried in %.2f s\n", large.tried, large.cpu_s);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	CU_ASSERT(large.cpu_s < 30); /* less than 1 */
-#endif
 }
 
 /* Eight layers on @topology, which is two hosts with @links between them. */
