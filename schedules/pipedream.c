@@ -19,7 +19,11 @@
  * commits apart; this is the baseline with which stashing is compared.
  *
  * noam = K admits K micro-batches at stage 0 in place of D: H = max(0, K - 1 - k). A smaller K saves memory and leaves
- * workers idle; a larger K only adds staleness if the stages are equal, and can hide the waits of unequal ones.
+ * workers idle; a larger K only adds staleness if the stages are equal, and can hide the waits of unequal ones. Where
+ * it is known which workers are on other hosts, a larger K puts the micro-batches beyond D on the way between hosts: H
+ * falls by 1 + e at a boundary between two of them, where all e add up to K - D and are as equal as can be, and by 1 at
+ * all others. A latency L then costs nothing while 2 L <= e (f + b); else, with one such boundary, a micro-batch
+ * takes (2 (f + b) + 2 L) / (e + 2).
  *
  * replicas = [r_0, r_1, ..] (1F1B-RR): a stage that is too long for one worker gets several, which take the
  * micro-batches in turn, m on replica m mod r, forward and backward. They add their gradients in the order of the
@@ -76,7 +80,7 @@ static const mr_option options[] = {
 	 "biased gradients"},
 	{"noam", MR_OPT_INT, "0", 0, 65535, NULL, NULL,
 	 "micro-batches in flight at each replica of stage 0; 0: its share of one a worker, which is what keeps all of "
-	 "them busy"},
+	 "them busy. Those beyond are on their way between hosts, where machine.links or costs name links"},
 	{"replicas", MR_OPT_FLOATS, "[]", 1, 255, NULL, "workers",
 	 "workers that each stage is replicated on, such as [2, 1, 1], which take the micro-batches in turn; empty: a "
 	 "stage for each worker"},
@@ -104,14 +108,34 @@ typedef struct shape {
 	mr_layout layout;
 	uint32_t noam;  /* micro-batches in flight at a replica of stage 0 */
 	int64_t more;   /* in flight in all, beyond one a worker */
+	const uint16_t *host; /* [workers] see mr_sched_args */
 	uint32_t drain; /* micro-batches from drain to drain; 0: none */
 	bool greedy;
 } shape;
 
+/* Boundaries between workers of several hosts, from that behind @stage on. */
+static uint32_t crossings(const shape *s, uint32_t stage)
+{
+	uint32_t first = 0, n = 0;
+
+	for (uint32_t k = 0; s->host && k + 1 < s->layout.n_stages; k++) {
+		uint32_t next = first + mr_layout_replicas(&s->layout, k), w = first + 1;
+
+		while (w < next + mr_layout_replicas(&s->layout, k + 1) && s->host[w] == s->host[first])
+			w++;
+		n += k >= stage && w < next + mr_layout_replicas(&s->layout, k + 1);
+		first = next;
+	}
+	return n;
+}
+
 /* Forwards that a replica of @stage runs ahead. */
 static uint32_t ahead_of(const shape *s, uint32_t stage)
 {
-	int64_t flight = s->more;
+	int64_t flight = s->more, all = s->more > 0 ? crossings(s, 0) : 0;
+
+	if (all)
+		flight = (s->more * crossings(s, stage) + all - 1) / all;
 
 	for (uint32_t k = stage; k < s->layout.n_stages; k++)
 		flight += mr_layout_replicas(&s->layout, k);
@@ -169,6 +193,7 @@ static mr_status read_shape(const mr_sched_args *args, shape *s)
 	own = (args->n_workers + r - 1) / r;
 	s->noam = given ? (uint32_t)given : own;
 	s->more = ((int64_t)s->noam - own) * r;
+	s->host = args->host;
 	s->drain = (uint32_t)mr_values_int(args->options, "drain");
 	s->greedy = !strcmp(mr_values_string(args->options, "order"), "greedy");
 	return check_shape(args, s);

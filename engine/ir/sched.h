@@ -61,6 +61,8 @@ typedef struct mr_sched_args {
 	                             on it */
 	uint32_t n_apart;         /* layers of the kind `apart` of the system in the model; 0: none, or unknown */
 	uint16_t buckets;         /* stages into which the whole model may be cut where the user leaves it open; 0: 1 */
+	const uint16_t *host;     /* [n_workers] the host of each, by which no result but that of a system that says so
+	                             changes; NULL: not known, or one. Borrowed */
 	bool spread;              /* some workers share no memory: gradients go out while more are computed */
 	uint32_t n_batches;       /* minibatches in the data, for systems that draw them; 0: unknown */
 	const mr_values *options; /* values of the system's own table; never NULL when the table is not */

@@ -88,7 +88,7 @@ mr_status mr_plan_lower(mr_plan *plan, const mr_lower_opts *opts)
 	MR_TRY(mr_lower_versions(plan));
 	if (plan->endless)
 		return mr_endless_storage(plan);
-	MR_TRY(mr_lower_storage(plan));
+	MR_TRY(mr_lower_storage(plan, opts));
 	MR_TRY(keep_racing(plan));
 	if (opts->room)
 		make_room(plan, opts->room);

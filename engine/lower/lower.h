@@ -24,10 +24,11 @@
  *     there on (MR_MODULO: the smallest n >= peak for which the numbers do not
  *     clash). Racing: at every stage but the last as many as at stage 0, and as many forward buffers.
  *   - boundary buffers. Inside one worker: exactly the peak by list order. Between workers: micro-batches in
- *     flight at the consumer + 1 forward, gradients in flight at the consumer + 1 backward, and then one more at a time
- *     where a critical path waits for one, until makespan and period equal those with unlimited buffers, for the cost
- *     ratios f : i : w of 1:1:1, 2:1:1, 2:2:1, 2:3:1 and 2:1:2 (equal stages) and for each of the given cost tables. A
- *     number never exceeds the micro-batches that pass. MR_STORED numbers: the k-th content takes the buffer that is
+ *     flight at the consumer + 1 forward, gradients in flight at the consumer + 1 backward, between hosts at least
+ *     those in flight at the stage before, and then one more at a time where a critical path waits for one, until
+ *     makespan and period equal those with unlimited buffers, for the cost ratios f : i : w of 1:1:1, 2:1:1, 2:2:1,
+ *     2:3:1 and 2:1:2 (equal stages) and for each of the given cost tables. A number never exceeds the micro-batches
+ *     that pass. MR_STORED numbers: the k-th content takes the buffer that is
  *     released (k-n)-th, as first come, first served would give it.
  *
  * Storage is MR_MODULO when the plan repeats without a flush (its iterations overlap) or updates one stage a step, else
@@ -50,6 +51,7 @@ typedef struct mr_lower_opts {
 	const mr_plan *room; /* a plan of the same stages: boundaries between workers, and weights, get at least as many
 				buffers as it has, so that an order that is possible there is possible here; NULL: no
 				such plan. Borrowed */
+	const uint16_t *host; /* [n_workers] the host of each; NULL: all on one. Borrowed */
 	const mr_cost *costs; /* further cost tables that boundary buffers must not slow down; borrowed */
 	uint32_t n_costs;
 	uint64_t *visits;     /* incremented for each time an instruction is ordered or timed while buffers are raised;

@@ -31,7 +31,7 @@ mr_status mr_lower_versions(mr_plan *plan) MR_MUST_USE;
  * Choose the kind of storage; set the activation slots, and the boundaries inside one worker, to the peak by list
  * order; set the boundaries between workers to their starting numbers. Sets plan->lowered.
  */
-mr_status mr_lower_storage(mr_plan *plan) MR_MUST_USE;
+mr_status mr_lower_storage(mr_plan *plan, const mr_lower_opts *opts) MR_MUST_USE;
 
 /** Raise boundaries between workers until unlimited buffers would not be faster. */
 mr_status mr_lower_raise(mr_plan *plan, const mr_lower_opts *opts) MR_MUST_USE;

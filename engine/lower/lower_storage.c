@@ -236,8 +236,25 @@ static mr_span boundary(const mr_unroll *g, uint8_t pipe, uint16_t stage, bool f
 		       : (mr_span){g, GRADIENT, pipe, stage, before, place};
 }
 
+/* The number of buffers that a boundary between workers, @s, begins with: at the reader those in flight, from its own
+ * F, or B or I, and one more. Between hosts all that are in flight at the stage before, since a buffer is away for two
+ * latencies beyond the time in which it is read. */
+static uint32_t start_of(const mr_span *s, uint16_t stage, const uint16_t *host)
+{
+	mr_span flight = *s, before = {s->g, FORWARD, s->pipe, (uint16_t)(stage - 1), (uint16_t)(stage - 1), NULL};
+	const mr_plan *plan = s->g->plan;
+	uint32_t n, all;
+
+	flight.maker = s->user;
+	n = peak(&flight) + 1;
+	if (!host || host[mr_plan_worker(plan, s->pipe, s->maker)] == host[mr_plan_worker(plan, s->pipe, s->user)])
+		return n;
+	all = peak(&before);
+	return n > all ? n : all;
+}
+
 static mr_status place_boundary(mr_plan *plan, const mr_unroll *g, uint8_t pipe, uint16_t stage, bool forward,
-				uint32_t *place)
+				const uint16_t *host, uint32_t *place)
 {
 	mr_span s = boundary(g, pipe, stage, forward, place), flight = s;
 	uint16_t *n = forward ? plan->n_fwd : plan->n_bwd;
@@ -251,8 +268,8 @@ static mr_status place_boundary(mr_plan *plan, const mr_unroll *g, uint8_t pipe,
 			number_both_ends(g, &s);
 		return MR_OK;
 	}
-	flight.maker = s.user; /* in flight at the reader: from its own F, or B or I */
-	start = peak(&flight) + 1;
+	start = start_of(&s, stage, host);
+	flight.maker = s.user;
 	for (uint32_t i; (i = next_of(&users)) != MR_NO_NODE;)
 		contents += takes(&flight, i);
 	start = start > contents ? contents : start; /* none where the pipe has no micro-batch */
@@ -328,15 +345,15 @@ static void mark_drops(const mr_unroll *g)
 			mr_lower_instr(g, i)->flags |= MR_INSTR_DROP;
 }
 
-static mr_status place_all(mr_plan *plan, const mr_unroll *g, uint32_t *place)
+static mr_status place_all(mr_plan *plan, const mr_unroll *g, const uint16_t *host, uint32_t *place)
 {
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		for (uint16_t s = 0; s < plan->n_stages; s++) {
 			MR_TRY(place_slots(plan, g, (uint8_t)p, s, place));
 			if (s > 0)
-				MR_TRY(place_boundary(plan, g, (uint8_t)p, s, true, place));
+				MR_TRY(place_boundary(plan, g, (uint8_t)p, s, true, host, place));
 			if (mr_stage_hands_back(plan, s))
-				MR_TRY(place_boundary(plan, g, (uint8_t)p, s, false, place));
+				MR_TRY(place_boundary(plan, g, (uint8_t)p, s, false, host, place));
 		}
 	return MR_OK;
 }
@@ -356,7 +373,7 @@ static void make_room(mr_plan *plan)
 	}
 }
 
-mr_status mr_lower_storage(mr_plan *plan)
+mr_status mr_lower_storage(mr_plan *plan, const mr_lower_opts *opts)
 {
 	uint32_t steady = mr_plan_steady(plan), *place;
 	mr_unroll *g;
@@ -368,7 +385,7 @@ mr_status mr_lower_storage(mr_plan *plan)
 	MR_TRY(mr_unroll_create(plan, plan->storage == MR_STORED && steady ? 1 : steady, NULL, &g));
 	mark_drops(g);
 	place = calloc((size_t)g->n_micro + 1, sizeof(*place));
-	st = place ? place_all(plan, g, place)
+	st = place ? place_all(plan, g, opts->host, place)
 		   : mr_fail(MR_ERESOURCE, "no memory to place %u instructions", g->n_nodes);
 	free(place);
 	mr_unroll_destroy(g);

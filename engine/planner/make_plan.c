@@ -138,6 +138,7 @@ static mr_status lower(const mr_plan_question *q, mr_plan *plan, const tables *t
 	return mr_plan_lower(plan, &(mr_lower_opts){.update_inside = q->steps_inside,
 						    .handoff_first = true,
 						    .room = q->room,
+						    .host = q->args.host,
 						    .costs = t->cost,
 						    .n_costs = t->n});
 }

@@ -11,6 +11,7 @@ void mr_host_map_destroy(mr_host_map *m)
 		return;
 	mr_link_costs_fini(&m->costs);
 	free(m->rank);
+	free(m->host);
 	free(m);
 }
 
@@ -119,17 +120,22 @@ static mr_status find(const mr_session *s, uint32_t n_workers, const char *ranks
 	if (n < 2 || (!*machine->links && !*s->job->costs && machine->hosts < 2))
 		return MR_OK;
 	m = calloc(1, sizeof(*m));
-	if (m)
+	if (m) {
 		m->rank = calloc(n, sizeof(*m->rank));
-	st = m && m->rank ? fill(s, n, ranks, m, &found)
+		m->host = calloc(n, sizeof(*m->host));
+	}
+	st = m && m->rank && m->host ? fill(s, n, ranks, m, &found)
 			  : mr_fail(MR_ERESOURCE, "no memory for the hosts of a plan");
 	if (st == MR_OK && found && !mr_session_by_share(m->rank, sizeof(*m->rank), n_workers, shares))
 		st = mr_fail(MR_ERESOURCE, "no memory for the hosts of a plan");
-	if (st == MR_OK && found)
-		*out = m;
-	else
+	if (st != MR_OK || !found) {
 		mr_host_map_destroy(m);
-	return st;
+		return st;
+	}
+	for (uint32_t w = 0; w < n; w++)
+		m->host[w] = m->costs.host[m->rank[w]];
+	*out = m;
+	return MR_OK;
 }
 
 mr_status mr_session_find_hosts(mr_session *s)

@@ -8,7 +8,7 @@
 
 typedef struct mr_host_map {
 	mr_link_costs costs;
-	uint16_t *rank; /* [n_workers] owned */
+	uint16_t *rank, *host; /* [n_workers] owned */
 	mr_hosts hosts; /* of both; without sends */
 	mr_planned_links links; /* between its ranks, for layouts */
 } mr_host_map;

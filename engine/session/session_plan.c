@@ -144,6 +144,7 @@ static mr_plan_question question_of(mr_session *s)
 			 .options = ops->options ? s->job->system.values : NULL,
 			 .n_steps = ops->ends ? (uint64_t)s->job->train.steps : 0,
 			 .buckets = buckets_of(s),
+			 .host = s->hosts ? s->hosts->host : NULL,
 			 .spread = mr_session_is_spread(s),
 			 .n_apart = ops->apart ? mr_partition_count(s->graph, ops->apart) : 0,
 			 .n_batches = batches < UINT32_MAX ? (uint32_t)batches : UINT32_MAX,

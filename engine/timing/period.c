@@ -57,6 +57,17 @@ static double mean_advance(const mr_timed *t, uint32_t from)
 	return period;
 }
 
+/* Iterations after which times may repeat: over hosts those in flight come in bursts. */
+static uint32_t longest_cycle(const mr_walked *of)
+{
+	const mr_plan *p = of->plan;
+	uint32_t most = MAX_CYCLE;
+
+	for (uint16_t s = 0; of->sharing && of->sharing->hosts && p->lowered && s < p->n_stages; s++)
+		most = p->n_slots[s] >= most * p->n_micro ? p->n_slots[s] / p->n_micro + 1 : most;
+	return most;
+}
+
 /* The iteration from which a mean is taken. */
 static uint32_t mean_from(const mr_timed *t, bool shared)
 {
@@ -74,11 +85,14 @@ mr_status mr_period_find(const mr_walked *of, double *period)
 	const mr_plan *plan = of->plan;
 	uint64_t length = mr_plan_length(plan, MR_BODY);
 	bool irregular = !of->sharing && of->hooks && of->hooks->irregular, once = irregular || of->sharing;
+	bool mean = irregular || (of->sharing && !of->sharing->hosts); /* times never repeat */
 	uint32_t n = (irregular ? IRREGULAR_BODIES : REGULAR_BODIES) + mr_plan_steady(plan);
+	uint32_t longest = longest_cycle(of);
 
 	*period = 0;
 	if (!length || (of->sharing && plan->contract.flush == MR_FLUSH_BARRIER))
 		return MR_OK;
+	n += of->sharing && of->sharing->hosts ? 3 * longest : 0;
 	while (n > 4 && n * length > MOST_NODES)
 		n--;
 	for (;; n *= 2) {
@@ -86,8 +100,9 @@ mr_status mr_period_find(const mr_walked *of, double *period)
 		mr_timed t;
 		mr_status st = mr_timed_init(&t, of, n, !of->sharing && !plan->contract.steal, false);
 
-		for (uint32_t cycle = 1; st == MR_OK && cycle <= MAX_CYCLE && !found && !once; cycle++)
-			found = is_steady(&t, cycle, period);
+		/* Within a burst shorter cycles seem to repeat. */
+		for (uint32_t i = 1; st == MR_OK && i <= longest && !found && !mean; i++)
+			found = is_steady(&t, of->sharing ? longest + 1 - i : i, period);
 		if (st == MR_OK && !found)
 			*period = mean_advance(&t, mean_from(&t, of->sharing));
 		mr_timed_fini(&t);

@@ -6,6 +6,9 @@
 two='machine.workers=2'
 same 2 mlp.cfg --set $two
 same 2 mlp.cfg --set $two --set 'system.name="pipedream"'
+# Where the configuration names links, its order and its buffers are made for them.
+same 2 mlp.cfg --set $two --set 'system.name="pipedream"' --set system.noam=7 --set machine.hosts=2 \
+	--set 'machine.links="0.02,1e8"' --set train.steps=20
 # Norms are on the record of one process and of several: of stages that one rank has, of one whose last stage two have,
 # and of ranges that cut blocks of squares.
 grep -q stage_grad_norm one.txt || complain "no norm of the last stage"

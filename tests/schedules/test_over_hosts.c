@@ -4,6 +4,7 @@
 #include "check.h"
 #include "golden_files.h"
 #include "ir/plan_json.h"
+#include "lower/check.h"
 #include "lower/lower.h"
 #include "sched_help.h"
 #include "timing/stream.h"
@@ -146,6 +147,140 @@ static void pipedream_hides_latency(void)
 			mr_walk_destroy(w);
 			mr_plan_destroy(p);
 		}
+}
+
+/* @c lowered for workers on hosts of their own, or on one. */
+static mr_plan *lowered_for(const sched_case *c, bool apart)
+{
+	mr_plan *p = sched_emit(c);
+	uint16_t host[MOST];
+
+	for (uint16_t w = 0; w < MOST; w++)
+		host[w] = w;
+	MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.host = apart ? host : NULL}));
+	MR_CHECK_OK(mr_plan_check(p));
+	return p;
+}
+
+/* @n iterations of @p over links of @latency, with its boundary buffers or as if they were without limit. */
+static double with_buffers(const mr_plan *p, double latency, uint32_t n, bool unlimited)
+{
+	mr_walk_opts opts = {.unlimited = unlimited, .no_period = true};
+	mr_walk *k;
+	cluster c;
+	double t;
+
+	fill(&c, p, (mr_link_cost){.latency = latency}, (mr_stage_sends){.forward = 1, .backward = 1},
+	     (mr_stage_cost){.f = 1, .i = 1, .w = 0.5});
+	opts.sharing = &c.sharing;
+	MR_CHECK_OK(mr_plan_walk(p, &c.cost, n, &opts, &k));
+	t = k->makespan;
+	mr_walk_destroy(k);
+	return t;
+}
+
+/* A buffer comes back a latency after it was read. Between hosts there are enough of them that no worker waits for one,
+ * whatever the latency; on one host there are not. */
+static void buffers_come_back_in_time(void)
+{
+	static const struct {
+		const char *name, *sets;
+	} systems[] = {
+		{"gpipe", NULL}, {"1f1b", NULL}, {"dapple", NULL}, {"interleaved", NULL}, {"chimera", NULL},
+		{"pipedream_2bw", NULL}, {"pipedream", NULL}, {"pipedream", "noam=9"},
+		{"pipedream", "vertical_sync=true"}, {"pipedream", "order=greedy noam=8"},
+	};
+	uint32_t n_waits = 0;
+
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
+		for (uint16_t d = 2; d <= 4; d += 2)
+			for (int l = 0; l < 4; l++) {
+				const mr_sched_ops *ops = mr_schedule_find(systems[i].name);
+				sched_case c = {.ops = ops, .n_workers = d, .n_micro = ops->asynchronous ? 1 : 8,
+						.sets = systems[i].sets};
+				double latency = l * l * 1.5, want;
+				mr_plan *p;
+
+				c.n_micro = !strcmp(systems[i].name, "pipedream_2bw") ? d : c.n_micro;
+				p = lowered_for(&c, true);
+				want = with_buffers(p, latency, 24, true);
+				CU_ASSERT_DOUBLE_EQUAL(with_buffers(p, latency, 24, false), want, 1e-9 * want);
+				mr_plan_destroy(p);
+				p = lowered_for(&c, false);
+				n_waits += with_buffers(p, latency, 24, false) > want * 1.01;
+				mr_plan_destroy(p);
+			}
+	CU_ASSERT(n_waits > 10);
+}
+
+/* pipedream with K in flight, of D workers on hosts in equal stretches, whose links have @latency: its period. */
+static double period_of(uint16_t d, uint16_t n_hosts, uint32_t k, double latency)
+{
+	mr_values *v = sched_values(&(sched_case){.ops = mr_schedule_find("pipedream"), .sets = ""});
+	mr_sched_args args = {.n_workers = d, .n_micro = 1, .options = v};
+	uint16_t host[MOST];
+	mr_walk *w;
+	mr_plan *p;
+	cluster c;
+	double t;
+
+	for (uint16_t i = 0; i < d; i++)
+		host[i] = (uint16_t)(i * n_hosts / d);
+	args.host = host;
+	MR_CHECK_OK(mr_values_set_int(v, "noam", k));
+	MR_CHECK_OK(mr_schedule_emit(mr_schedule_find("pipedream"), &args, &p));
+	MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.host = host}));
+	MR_CHECK_OK(mr_plan_check(p));
+	CU_ASSERT_EQUAL(p->n_slots[0], k);
+	CU_ASSERT_EQUAL(p->n_slots[d - 1], 1);
+	fill(&c, p, (mr_link_cost){.latency = latency}, (mr_stage_sends){.forward = 1, .backward = 1},
+	     (mr_stage_cost){.f = 1, .i = 1, .w = 1});
+	memcpy(c.rank, host, sizeof(host));
+	c.hosts.n_ranks = c.hosts.n_hosts = n_hosts;
+	MR_CHECK_OK(mr_plan_walk(p, &c.cost, 4, &(mr_walk_opts){.sharing = &c.sharing}, &w));
+	t = w->period;
+	mr_walk_destroy(w);
+	mr_plan_destroy(p);
+	mr_values_destroy(v);
+	return t;
+}
+
+/* Way that a micro-batch makes from stage @j to stage @k and back, by those in flight on it: the longest of all, of
+ * stages of 3, for run-aheads @ahead and @cross boundaries between hosts behind each stage. */
+static double slowest_way(uint16_t d, const uint32_t *ahead, const uint32_t *cross, double latency)
+{
+	double most = 3;
+
+	for (uint16_t j = 0; j < d; j++)
+		for (uint16_t k = (uint16_t)(j + 1); k < d; k++)
+			most = fmax(most, (3 * (k - j + 1) + 2 * latency * (cross[j] - cross[k])) /
+						  (ahead[j] - ahead[k] + 1));
+	return most;
+}
+
+/* Those beyond one a worker are on the way between hosts: each boundary there has e more, and hides 2 L <= e (f + b),
+ * where buffers are enough. With long latencies they come in bursts, and a period is that of whole ones. */
+static void more_in_flight_hide_latency(void)
+{
+	for (uint16_t d = 2; d <= 6; d++)
+		for (uint16_t hosts = 2; hosts <= d; hosts++)
+			for (uint32_t k = d; k <= d + 7u; k++)
+				for (int l = 0; l <= 40; l += l < 8 ? 1 : 32) {
+					uint32_t e = (k - d) / (hosts - 1u), ahead[MOST], cross[MOST];
+					double want, got = period_of(d, hosts, k, l);
+
+					for (uint16_t s = 0; s < d; s++) {
+						cross[s] = hosts - 1u - s * hosts / d;
+						ahead[s] = d - 1u - s +
+							   ((k - d) * cross[s] + hosts - 2) / (hosts - 1u);
+					}
+					want = slowest_way(d, ahead, cross, l);
+					CU_ASSERT(2 * l > 3 * (int)e || want == 3);
+					if (fabs(got - want) > 1e-9)
+						fprintf(stderr, "\nD=%u hosts=%u K=%u L=%d: %g, not %g\n", d, hosts,
+							k, l, got, want);
+					CU_ASSERT_DOUBLE_EQUAL_FATAL(got, want, 1e-9);
+				}
 }
 
 /* g workers: gradients go to the owners of ranges, new weights back: 2 (g - 1) / g of all bytes through each port. */
@@ -340,6 +475,8 @@ void mr_suite_over_hosts(void)
 	MR_TEST(gpipe_fills_a_link);
 	MR_TEST(latency_of_flushing_pipelines);
 	MR_TEST(pipedream_hides_latency);
+	MR_TEST(buffers_come_back_in_time);
+	MR_TEST(more_in_flight_hide_latency);
 	MR_TEST(data_parallel_sends_its_weights);
 	MR_TEST(directions_share_a_link);
 	MR_TEST(messages_take_cores);

@@ -90,8 +90,8 @@ for system in 1f1b gpipe zb_h1 data_parallel pipedream; do
 			--set "run.dir=hosts-$system-$links"
 		expect 0 "$system over hosts"
 		# seconds at the end of steps 20 and 40
-		each=$(sed -n 's/^{"step":[24]0,.*"seconds":\([^,}]*\).*/\1/p' "hosts-$system-$links/metrics.jsonl" |
-			awk '{ s = $1 - s } END { print s / 20 }')
+		each=$(grep '^{"step":[24]0,"loss"' "hosts-$system-$links/metrics.jsonl" |
+			sed 's/.*"seconds":\([^,}]*\).*/\1/' | awk '{ s = $1 - s } END { print s / 20 }')
 		awk -v a="$planned" -v b="$each" -v w=$within \
 			'BEGIN { exit !(a > 0 && b < (1 + w) * a && b > (1 - w) * a) }' ||
 			fail "$system over hosts, links $links: steps take $each s, plan says $planned s"
