@@ -80,7 +80,7 @@ static const mr_option options[] = {
 	 "biased gradients"},
 	{"noam", MR_OPT_INT, "0", 0, 65535, NULL, NULL,
 	 "micro-batches in flight at each replica of stage 0; 0: its share of one a worker, which is what keeps all of "
-	 "them busy. Those beyond are on their way between hosts, where machine.links or costs name links"},
+	 "them busy. More are on their way between hosts, where links are known"},
 	{"replicas", MR_OPT_FLOATS, "[]", 1, 255, NULL, "workers",
 	 "workers that each stage is replicated on, such as [2, 1, 1], which take the micro-batches in turn; empty: a "
 	 "stage for each worker"},
