@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/stats.h"
 #include "choose/auto.h"
 #include "host/clock.h"
 #include "perf/steps/allowed.h"
@@ -289,6 +290,15 @@ static double least(const mr_samples *s)
 	return ms;
 }
 
+/* Of the quiet bursts, if there are two or more; else INFINITY. */
+static double median(const mr_samples *s)
+{
+	double copy[MR_MAX_BURSTS];
+
+	memcpy(copy, s->ms, s->n * sizeof(*copy));
+	return s->n < 2 ? INFINITY : mr_median(copy, s->n);
+}
+
 void mr_contenders_judge(mr_contender *all, size_t n)
 {
 	for (size_t i = 0; i < 2 * n; i++) {
@@ -298,7 +308,7 @@ void mr_contenders_judge(mr_contender *all, size_t n)
 
 		for (const mr_contender *y = all; y < all + n; y++)
 			if (!y->peer == !x->peer && y->precision == x->precision && !y->out)
-				fastest = fmin(fastest, least(&y->quiet[place]));
+				fastest = fmin(fastest, median(&y->quiet[place]));
 		if (x->quiet[place].n >= 2 && !(x->peer && x->peer->ops == &mr_peer_torch))
 			x->far_off[place] = least(&x->quiet[place]) > MR_FAR_OFF * fastest;
 	}

@@ -82,8 +82,9 @@ bool mr_contender_marked(const mr_contender *x, int place);
 mr_status mr_contender_open(mr_contender *x, const mr_bout *b, const char *tokens) MR_MUST_USE;
 
 /**
- * Each of @all, [n], of which two quiet bursts in a placement took more than MR_FAR_OFF times the fastest of its side
- * (ours, peers) in its precision is far off there. PyTorch as installed never is: it is a column of the table.
+ * Each of @all, [n], of which all quiet bursts in a placement, two or more, took more than MR_FAR_OFF times the least
+ * median of its side (ours, peers) in its precision is far off there, until that has grown. So the one with
+ * that median never is, nor is PyTorch as installed, which is a column of the table.
  */
 void mr_contenders_judge(mr_contender *all, size_t n);
 

@@ -367,7 +367,7 @@ mr_status mr_results_put(const mr_results *r, mr_json_writer *json)
 
 	MR_TRY(print_table(r));
 	if (any_far_off(r))
-		printf("  * more than %.1f times the fastest of ours, or of the peers, in two bursts: no more of it\n",
+		printf("  * each burst took more than %.1f times the fastest of ours, or of the peers: no more of it\n",
 		       MR_FAR_OFF);
 	print_peaks(r);
 	printf("  %zu bursts, %.0f s: %zu of no one placement dropped; %zu disturbed by others, %zu of them left out;"
