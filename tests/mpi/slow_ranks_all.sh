@@ -58,6 +58,9 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 		set -- --set 'system.gradients="released"'
 	[ "$optimizer" != nt_asgd ] ||
 		set -- --set optimizer.wait=1 --set optimizer.lr=0.3 --set train.eval_every=1 --set train.steps=8
+	case $system in # they refuse its tied weights
+	pipedream* | local_sgd | zb_h1) [ $conf != lm.cfg ] || conf=gpt.cfg ;;
+	esac
 	# Links that the configuration names: other buffers, orders and cuts, in one process as well.
 	one_of 0 0 1e-5 1e-3 0.05
 	[ $it = 0 ] || set -- "$@" --set machine.hosts=$ranks --set "machine.links=\"$it,1e8\""
