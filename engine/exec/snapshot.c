@@ -71,8 +71,8 @@ static mr_status list_slots(const mr_run *run, uint16_t s, uint64_t b, uint64_t 
 	mr_state_list *l = &out->inflight;
 	uint64_t m;
 
-	for (uint32_t i = 0; i < n; i++) {
-		mr_saved_tensor t = mr_state_bytes(st->slot[i].memory, st->slot_bytes);
+	for (uint32_t i = 0; i < n; i++) { /* slots themselves are the worker's */
+		mr_saved_tensor t = mr_state_bytes(st->slot_memory + i * st->slot_bytes, st->slot_bytes);
 
 		if (t.bytes && number_at(b, f, n, i, &m))
 			MR_TRY(mr_state_add(l, &t, "slot.s%u.m%llu", s, (unsigned long long)m));
