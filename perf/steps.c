@@ -3,7 +3,7 @@
  *
  *	steps [--tiny | --list] [--systems table|all] [--precision f32,bf16] [--rounds N] [--case NAME]...
  *	      [--json FILE] [--torch PYTHON] [--preload yes|no] [--jax PYTHON] [--llmc FOLDER] [--patience SECONDS]
- *	      [--choices TABLE] [--commit TEXT]
+ *	      [--choices TABLE] [--commit TEXT] [--still]
  *
  * Without --torch, --jax and --llmc the variables MILLRACE_PYTHON, MILLRACE_JAX and MILLRACE_LLMC name the peers.
  * --preload: PyTorch takes turns a second time with a library that makes its MKL use AVX-512 on processors of AMD; by
@@ -49,6 +49,7 @@ enum { MOST_CASES = 32 };
 
 typedef struct bench {
 	bool small;
+	bool still;          /* nothing asks where the cores are */
 	int rounds;          /* 0: five, or seven of all systems */
 	bool all;            /* systems, with replays */
 	unsigned precisions; /* a bit for each */
@@ -287,7 +288,7 @@ static void run_case(bench *b, const mr_case *c)
 {
 	static mr_contender all[MR_N_CONTENDERS];
 	mr_results r = {.c = c, .all = all, .peers = b->peers, .peak = b->peak, .precisions = b->precisions};
-	mr_bout bout = {.c = c, .topo = &b->topo, .peers = b->peers};
+	mr_bout bout = {.c = c, .topo = &b->topo, .still = b->still, .peers = b->peers};
 	uint64_t begin = mr_clock_ns(), started, opened;
 
 	b->due_ns += SHARE_NS;
@@ -368,7 +369,7 @@ static void usage(void)
 {
 	fputs("usage: steps [--tiny | --list] [--systems table|all] [--precision f32,bf16] [--rounds N]\n"
 	      "             [--case NAME]... [--json FILE] [--torch PYTHON] [--preload yes|no] [--jax PYTHON]\n"
-	      "             [--llmc FOLDER] [--patience SECONDS] [--choices TABLE] [--commit TEXT]\n",
+	      "             [--llmc FOLDER] [--patience SECONDS] [--choices TABLE] [--commit TEXT] [--still]\n",
 	      stderr);
 	exit(2);
 }
@@ -442,6 +443,9 @@ static void parse(bench *b, int argc, char **argv)
 			list();
 		else if (!strcmp(argv[i], "--tiny")) {
 			b->small = true;
+			continue;
+		} else if (!strcmp(argv[i], "--still")) {
+			b->still = true;
 			continue;
 		}
 		if (!value)

@@ -114,12 +114,14 @@ mr_status mr_contender_open(mr_contender *x, const mr_bout *b, const char *token
 
 enum { UNKNOWN = -1 };
 
-/* NEAR, also when only one core is there to ask; FAR; or UNKNOWN: others keep the cores so busy that none can tell. */
-static int placement(const mr_topo *t)
+/* NEAR, also when only one core or nobody is there to ask; FAR; or UNKNOWN: others keep the cores so busy that none can
+ * tell. */
+static int placement(const mr_bout *b)
 {
+	const mr_topo *t = b->topo;
 	mr_probe_pingpong p;
 
-	if (t->n_usable < 2)
+	if (b->still || t->n_usable < 2)
 		return MR_PROBE_NEAR;
 	return mr_probe_pair(t->core[0].cpu, t->core[1].cpu, 2000, &p) == MR_OK ? (int)p.distance : UNKNOWN;
 }
@@ -240,7 +242,7 @@ static mr_status burst(mr_contender *x, mr_bout *b, bool *counts)
 	if (x->out || (x->same && x->same->out) || (x->peer && !x->peer->precisions))
 		return MR_OK;
 	mr_clock_sleep(SETTLE_NS);
-	before = placement(b->topo);
+	before = placement(b);
 	if (before != UNKNOWN && x->far_off[before == MR_PROBE_FAR])
 		return MR_OK;
 	mr_load_read(b->peers, &then);
@@ -258,7 +260,7 @@ static mr_status burst(mr_contender *x, mr_bout *b, bool *counts)
 	x->use.others_s += use.others_s;
 	b->rest.wall_s += use.wall_s;
 	b->rest.own_s += use.own_s > own ? use.own_s - own : 0;
-	place = before == UNKNOWN ? UNKNOWN : placement(b->topo);
+	place = before == UNKNOWN ? UNKNOWN : placement(b);
 	if (before == UNKNOWN || before != place) {
 		x->dropped++;
 		return MR_OK;

@@ -64,6 +64,7 @@ typedef struct mr_contender {
 typedef struct mr_bout {
 	const mr_case *c;
 	const mr_topo *topo;
+	bool still; /* all bursts are of the placement MR_PROBE_NEAR */
 	const mr_peer *peers; /* [MR_N_PEERS] */
 	mr_use rest;          /* own_s: CPU of those that stood still; sums over the bursts */
 } mr_bout;
