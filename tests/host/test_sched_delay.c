@@ -15,7 +15,8 @@
 #include "host/clock.h"
 #include "host/pin.h"
 
-enum { SHARED_NS = 200000000, SLEEP_NS = 50000000, SLACK_NS = 1000000 };
+enum { DELAY_NS = 20000000, SLEEP_NS = 50000000, SLACK_NS = 1000000 };
+#define MOST_NS (60 * (uint64_t)1000000000)
 
 typedef struct hog {
 	uint32_t cpu;
@@ -39,7 +40,7 @@ static void grows_on_a_shared_core(void)
 	mr_sched_delay d;
 	cpu_set_t before;
 	pthread_t thread;
-	uint64_t begin, delay;
+	uint64_t begin, delay, grown;
 
 	sched_getaffinity(0, sizeof(before), &before);
 	if (!mr_sched_delay_open(&d, NULL))
@@ -50,17 +51,15 @@ static void grows_on_a_shared_core(void)
 	while (!atomic_load(&h.runs))
 		sched_yield();
 	delay = mr_sched_delay_ns(&d);
-	for (begin = mr_clock_ns(); mr_clock_ns() - begin < SHARED_NS;)
-		continue;
-	delay = mr_sched_delay_ns(&d) - delay;
+	begin = mr_clock_ns();
+	do
+		grown = mr_sched_delay_ns(&d) - delay;
+	while (grown <= DELAY_NS && mr_clock_ns() - begin < MOST_NS);
 	atomic_store(&h.stop, 1);
 	pthread_join(thread, NULL);
 	sched_setaffinity(0, sizeof(before), &before);
-	/* Half of it by a fair scheduler. */
-	if (delay <= SHARED_NS / 10)
-		fprintf(stderr, "\n%llu ns of delay in %d ns beside a busy loop\n", (unsigned long long)delay,
-			SHARED_NS);
-	CU_ASSERT_TRUE(delay > SHARED_NS / 10);
+	/* Half of the time by a fair scheduler, unless the whole machine stands. */
+	CU_ASSERT_TRUE(grown > DELAY_NS && grown < MOST_NS);
 	mr_sched_delay_close(&d);
 	CU_ASSERT_FALSE(mr_sched_delay_known(&d));
 	CU_ASSERT_EQUAL(mr_sched_delay_ns(&d), 0);
@@ -73,8 +72,8 @@ static void sleeping_is_no_delay(void)
 
 	if (!mr_sched_delay_open(&d, NULL))
 		return;
-	delay = mr_sched_delay_ns(&d);
 	begin = mr_clock_ns();
+	delay = mr_sched_delay_ns(&d);
 	mr_clock_sleep(SLEEP_NS);
 	delay = mr_sched_delay_ns(&d) - delay;
 	late = mr_clock_ns() - begin - SLEEP_NS;
