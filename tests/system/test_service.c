@@ -1,5 +1,4 @@
 /* The program under a service manager: it says when it trains and how far it is, and SIGTERM saves. */
-#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -9,7 +8,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -102,31 +100,16 @@ static void live(int fd, const char *first)
 }
 
 #ifdef MR_FAULTS
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* While the training waits for a save that takes long there are signs of life, too: the first save takes 6 s, the next
- * one is due at once and waits for it, and the manager waits 2 s for a sign. */
+/* While the training waits for a save that does not end there are signs of life, too: the first save is that of step 5,
+ * the next one is due at once and waits for it. Signs come twice a second, so most of these are sent meanwhile. */
 static void live_slowly(int fd)
 {
-	pid_t pid = start_program(6000);
+	pid_t pid = start_program(600000);
 	int status = 0, alive = 0;
-	double begin, last, gap = 0;
 
 	CU_ASSERT_TRUE_FATAL(wait_for(fd, "READY=1", &alive));
-	begin = last = seconds();
-	while (last < begin + 9 && wait_for(fd, "WATCHDOG=1", &alive)) {
-		gap = fmax(gap, seconds() - last);
-		last = seconds();
-	}
-	CU_ASSERT_TRUE(gap < 2);
-	if (gap >= 2)
-		fprintf(stderr, "\n%g s without a sign of life\n", gap);
+	for (int n = 0; n < 20; n++)
+		CU_ASSERT_TRUE_FATAL(wait_for(fd, "WATCHDOG=1", &alive));
 	kill(pid, SIGKILL);
 	CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
 }
