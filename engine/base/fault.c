@@ -213,6 +213,7 @@ bool mr_fault_io(const char *name, int *err)
 
 uint64_t mr_fault_delay_ns(uint32_t worker, uint64_t n)
 {
+	uint64_t us; /* in parts of 2^32: nanoseconds of them are beyond 64 bits from 4.3 s on */
 	uint32_t w[4];
 
 	pthread_once(&once, read_environment);
@@ -221,7 +222,8 @@ uint64_t mr_fault_delay_ns(uint32_t worker, uint64_t n)
 	mr_rng_block(delay.seed, MR_RNG_DELAY, n, worker, 0, w);
 	if (w[0] % delay.one_in)
 		return 0;
-	return (uint64_t)w[1] * (1000 * (uint64_t)delay.max_us) >> 32;
+	us = (uint64_t)w[1] * delay.max_us;
+	return (us >> 32) * 1000 + ((us & UINT32_MAX) * 1000 >> 32);
 }
 
 static uint64_t now_ns(void)

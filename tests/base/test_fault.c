@@ -246,6 +246,11 @@ static void test_delay(void)
 	CU_ASSERT_TRUE(delayed > 850 && delayed < 1150); /* 1000, sigma 28 */
 	CU_ASSERT_TRUE(sum / delayed > 45000 && sum / delayed < 55000);
 	CU_ASSERT_TRUE(differ > 1500);
+	mr_fault_set_delay(1000000000, 1, 7); /* 1000 s */
+	sum = 0;
+	for (uint64_t n = 0; n < 5000; n++)
+		sum += mr_fault_delay_ns(1, n) / 1000000;
+	CU_ASSERT_TRUE(sum / 5000 > 450000 && sum / 5000 < 550000);
 	mr_fault_set_delay(3000, 1, 7);
 	for (uint64_t n = 0; n < 3; n++) {
 		clock_gettime(CLOCK_MONOTONIC, &a);
