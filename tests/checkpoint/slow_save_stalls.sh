@@ -22,7 +22,7 @@ hangs() {
 	rm -rf r
 	cp -R good r
 	faults="MR_SLOW=$point:$for_ever timeout -s KILL 300"
-	train "$@" --set run.dir=r --resume --set machine.watchdog=0.5
+	train "$@" --set run.dir=r --resume --set machine.watchdog=3
 	faults=
 	expect 8 "$point" "^millrace: $re has not returned for [0-9.]* seconds; the newest checkpoint is that of step "
 	"$millrace" inspect r >inspected 2>&1 || fail "$point: the newest checkpoint is damaged"
@@ -44,12 +44,12 @@ forget='/"step":4,"val_/d' # the run before evaluated its last step
 same "resumed after a save that hung" r whole
 rm -rf r
 faults="MR_SLOW=checkpoint.read:$for_ever timeout -s KILL 300"
-train "$@" --set run.dir=r --set checkpoint.every=6 --set machine.watchdog=0.5
+train "$@" --set run.dir=r --set checkpoint.every=6 --set machine.watchdog=3
 expect 8 "comparing what was written" \
 	"mr-save hangs where it saves a checkpoint: read of [^ ]*/r/checkpoints/[^ ]* has .*no checkpoint had been"
 rm -rf r
 cp -R good r
-train "$@" --set run.dir=r --resume --set machine.watchdog=0.5
+train "$@" --set run.dir=r --resume --set machine.watchdog=3
 faults=
 expect 8 "reading a checkpoint" \
 	"the main thread hangs: read of [^ ]*/r/checkpoints/[^ ]* has .*nothing has been trained"
@@ -69,18 +69,18 @@ hangs train.ends "$main where it writes what the run was: its work" "$@"
 rm -rf r
 cp -R good r
 faults="MR_SLOW=checkpoint.fsync.before:$for_ever timeout -s KILL 300"
-train "$@" --set run.dir=r --resume --set checkpoint.every=6 --set checkpoint.hung=skip --set machine.watchdog=0.5
+train "$@" --set run.dir=r --resume --set checkpoint.every=6 --set checkpoint.hung=skip --set machine.watchdog=3
 faults=
 expect 8 "skip" "the training stands at step 40, and its newest checkpoint is that of step 4"
 [ "$(grep -c "the training goes on, and until that returns no step is saved" err)" = 1 ] || fail "skip: not told once"
 grep -q '"step":40,' r/metrics.jsonl || fail "skip: it did not train to the end"
 [ "$(latest r)" = step-00000004 ] || fail "skip: the newest checkpoint is $(latest r)"
 
-# A disk that comes back is written to again: a run of some seconds, whose saves take two each.
+# A disk that comes back is written to again: a run of some seconds, whose saves take as many.
 rm -rf r
 cp -R good r
-faults="MR_SLOW=checkpoint.rename.before:1000 MR_DELAY=100000:1:1 timeout -s KILL 400"
-train "$@" --set run.dir=r --resume --set checkpoint.every=2 --set checkpoint.hung=skip --set machine.watchdog=0.5
+faults="MR_SLOW=checkpoint.rename.before:5000 MR_DELAY=200000:1:1 timeout -s KILL 400"
+train "$@" --set run.dir=r --resume --set checkpoint.every=2 --set checkpoint.hung=skip --set machine.watchdog=3
 faults=
 if [ $code = 0 ]; then
 	same "a disk that came back" r whole
@@ -108,7 +108,7 @@ hung "$@" --set machine.watchdog=4
 began=$(date +%s)
 ended
 expect 8 "SIGINT while a save hangs" "mr-save hangs where it saves a checkpoint"
-[ $(($(date +%s) - began)) -le 30 ] || fail "SIGINT while a save hangs: it took $(($(date +%s) - began)) s"
+[ $(($(date +%s) - began)) -le 60 ] || fail "SIGINT while a save hangs: it took $(($(date +%s) - began)) s"
 hung "$@" --set machine.watchdog=0
 sleep 1
 kill -0 "$pid" 2>/dev/null || fail "without a watchdog the first SIGINT should wait for the save"
@@ -116,5 +116,5 @@ kill -INT "$pid"
 began=$(date +%s)
 ended
 expect 130 "a second SIGINT while a save hangs"
-[ $(($(date +%s) - began)) -le 10 ] || fail "a second SIGINT while a save hangs: it took long"
+[ $(($(date +%s) - began)) -le 60 ] || fail "a second SIGINT while a save hangs: it took long"
 finish

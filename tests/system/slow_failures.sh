@@ -122,8 +122,8 @@ goes_on "after a limit on file sizes" "$@"
 
 # --- a hang
 begin "$@"
-faults=MR_DELAY=100000000:1:1
-train "$@" --set run.dir=r --resume --set train.steps=10 --set machine.watchdog=0.5
+faults=MR_DELAY=1000000000:1:1
+train "$@" --set run.dir=r --resume --set train.steps=10 --set machine.watchdog=3
 faults=
 expect 8 "a hang" "no worker has finished an instruction for [0-9.]* seconds: w0 F m6 s0 computes; w1 .*; $intact"
 goes_on "after a hang" "$@"
