@@ -81,7 +81,7 @@ expect 0 "deviation" made.cfg --seeds 2 --set train.seed=7
 "$millrace" train pets.cfg --folds 3 --set run.dir=cut --set train.steps=3000 --set checkpoint.every=500 \
 	--set train.eval_every=100 >out 2>&1 &
 pid=$!
-for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+for _ in $(seq 240); do
 	[ -e cut/folds.json ] && break
 	sleep 0.5
 done

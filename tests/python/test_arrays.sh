@@ -126,13 +126,13 @@ for wrong, kind in (breaks, ZeroDivisionError), (lambda o, t: (0, o[:1]), ValueE
 def interrupts(step):
     if step.step == 5:
         threading.Timer(0, os.kill, (os.getpid(), signal.SIGINT)).start()
-    time.sleep(0.05)
+        time.sleep(600)
 
 
 t = millrace.Training(job((x, y), steps=100000, run={"dir": "stopped"}))
 start = time.monotonic()
 refuses(KeyboardInterrupt, "", t.run, progress=interrupts)
-assert time.monotonic() - start < 20 and 5 <= t.step <= 8, t.step
+assert time.monotonic() - start < 120 and 5 <= t.step <= 8, t.step
 saved = sorted(os.listdir("stopped/checkpoints"))
 assert f"step-{t.step:08d}" in saved, (t.step, saved)
 assert len(t.run(until=t.step + 3)) == 3

@@ -78,7 +78,7 @@ gone() {
 	tries=0
 	while kill -0 "$(cat pid)" 2>/dev/null && ! grep -q ') Z ' "/proc/$(cat pid)/stat" 2>/dev/null; do
 		tries=$((tries + 1))
-		[ $tries -lt 50 ] || { fail "$1: the peer is still there"; return; }
+		[ $tries -lt 600 ] || { fail "$1: the peer is still there"; return; }
 		sleep 0.1
 	done
 }
@@ -187,7 +187,7 @@ for sig in INT KILL; do
 	"$steps" --tiny --preload no --torch ./mute >out 2>err </dev/null &
 	pid=$!
 	tries=0
-	while [ ! -s pid ] && [ $tries -lt 100 ]; do
+	while [ ! -s pid ] && [ $tries -lt 1200 ]; do
 		tries=$((tries + 1))
 		sleep 0.1
 	done

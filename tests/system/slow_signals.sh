@@ -25,15 +25,18 @@ step_of() {
 ends() {
 	sig=$1 want=$2
 	shift 2
-	rm -rf r
-	faults=MR_DELAY=$slow
-	start "$@" $long --set run.dir=r
-	faults=
-	for s in $sig; do
-		kill -"$s" "$pid" || :
-		[ "$s" = "$sig" ] || sleep 0.01
+	for _ in 1 2 3 4 5; do # several that a busy machine delivers 0.2 s apart are two wishes
+		rm -rf r
+		faults=MR_DELAY=$slow
+		start "$@" $long --set run.dir=r
+		faults=
+		for s in $sig; do
+			kill -"$s" "$pid" || :
+			[ "$s" = "$sig" ] || sleep 0.01
+		done
+		ended
+		[ "$s" != "$sig" ] && [ "$(latest r)" = none ] || break
 	done
-	ended
 	expect "$want" "SIG$sig"
 	[ -e "r/checkpoints/$(latest r)/MANIFEST.json" ] || fail "SIG$sig: no checkpoint"
 	steps=$(($(step_of r) + 3))

@@ -38,20 +38,21 @@ done
 # A signal ends a simulation at a pause point; what it has saved goes on as a training.
 for system in 1f1b pipedream; do
 	rm -rf whole part
-	set -- mlp.cfg $(sets_of f64) --set system.name=$system --set train.steps=4000 --set train.eval_every=0
+	set -- mlp.cfg $(sets_of f64) --set system.name=$system --set train.eval_every=0
 	[ $system != 1f1b ] || set -- "$@" --set train.microbatches=4
-	train "$@" --set run.dir=whole
-	expect 0 "$system"
 	: >out
-	"$millrace" simulate "$@" --set run.dir=part >out 2>err &
+	"$millrace" simulate "$@" --set run.dir=part --set train.steps=100000000 >out 2>err &
 	pid=$!
 	until grep -q '^step' out || ! kill -0 $pid 2>/dev/null; do
 		sleep 0.02
 	done
-	kill -TERM $pid 2>/dev/null || fail "$system: it was over before the signal"
+	kill -TERM $pid
 	ended
 	expect 143 "$system, SIGTERM"
-	train "$@" --set run.dir=part --resume
+	steps=$(($(latest part | sed -e 's/^step-0*//' -e 's/\..*//') + 20))
+	train "$@" --set run.dir=whole --set train.steps=$steps
+	expect 0 "$system"
+	train "$@" --set run.dir=part --resume --set train.steps=$steps
 	expect 0 "$system, resumed"
 	same "$system, a simulation cut short, then training" whole part
 done

@@ -16,7 +16,7 @@ kept=$(find cache -name kept-machine.csv 2>/dev/null || :)
 # Two busy loops on each core, for as long as the trainings last.
 hogs=
 for cpu in 0 1 0 1; do
-	timeout 300 taskset -c $cpu sh -c 'while :; do :; done' 2>/dev/null &
+	timeout 900 taskset -c $cpu sh -c 'while :; do :; done' 2>/dev/null &
 	hogs="$hogs $!"
 done
 trap 'kill $hogs 2>/dev/null || :; cleanup' EXIT
@@ -28,34 +28,45 @@ column()
 		v = $(NF - at); sub("%", "", v); print v; exit }' out
 }
 
-for how in "sequential --set machine.workers=1" "1f1b --set machine.workers=2"; do
-	rm -rf r
-	code=0
-	# shellcheck disable=SC2086
-	taskset -c 0,1 "$millrace" train "$source/conf/mlp.cfg" --set machine.peak_gflops=100 --set run.dir=r \
-		--set train.steps=30 \
-		--set train.eval_every=15 --set system.name=$how >out 2>err || code=$?
-	expect 0 "$how"
-	if [ ! -e /proc/self/schedstat ]; then
-		grep -q "^descheduled: unknown" out || fail "$how: not a word about a kernel without schedstat"
-		continue
-	fi
+# What is wrong with the times of the training that wrote out; nothing, if they are right. Where the whole machine
+# stands for seconds, as a virtual one may, they are not.
+wrong()
+{
 	lost=$(column descheduled)
 	busy=$(column busy)
 	awk -v l="$lost" -v b="$busy" 'BEGIN { exit !(l > 10 && b < 60) }' ||
-		fail "$how: $lost % descheduled and $busy % busy beside two busy loops on each core"
+		echo "$lost % descheduled and $busy % busy beside two busy loops on each core"
 	# "in A s (training B s, evaluations C s, checkpoints D s)": A is the clock of metrics.jsonl, and no less than
 	# the others together.
 	n='([0-9.]+) s'
 	sed -nE "s/^done: .* in $n \(training $n, evaluations $n, checkpoints $n\).*/\1 \2 \3 \4/p" \
 		out >times
-	grep -q "^done: .* in .* (training .*, evaluations .*, checkpoints .*)" out ||
-		fail "$how: the times have no names: $(grep ^done: out)"
-	[ -s times ] || continue # ten seconds and more are written as minutes
+	[ -s times ] || return 0 # ten seconds and more are written as minutes
 	seconds=$(sed -n 's/.*"step":30,"seconds":\([0-9.]*\),"val_loss".*/\1/p' r/metrics.jsonl)
 	awk -v m="$seconds" '{ sum = $2 + $3 + $4; exit !(sum <= $1 + 0.03 && sum >= 0.8 * $1 && m <= $1 + 0.01 &&
-		m >= $2 + $3 - 0.03) }' times ||
-		fail "$how: $(cat times), and $seconds s in metrics.jsonl"
+		m >= $2 + $3 - 0.03) }' times || echo "$(cat times), and $seconds s in metrics.jsonl"
+}
+
+for how in "sequential --set machine.workers=1" "1f1b --set machine.workers=2"; do
+	for _ in 1 2 3 4 5; do
+		rm -rf r
+		code=0
+		# shellcheck disable=SC2086
+		taskset -c 0,1 "$millrace" train "$source/conf/mlp.cfg" --set machine.peak_gflops=100 \
+			--set run.dir=r --set train.steps=30 --set train.eval_every=15 --set system.name=$how \
+			>out 2>err || code=$?
+		expect 0 "$how"
+		grep -q "^done: .* in .* (training .*, evaluations .*, checkpoints .*)" out ||
+			fail "$how: the times have no names: $(grep ^done: out)"
+		[ -e /proc/self/schedstat ] || break
+		text=$(wrong)
+		[ -n "$text" ] || break
+	done
+	if [ ! -e /proc/self/schedstat ]; then
+		grep -q "^descheduled: unknown" out || fail "$how: not a word about a kernel without schedstat"
+	elif [ -n "$text" ]; then
+		fail "$how: $text"
+	fi
 done
 
 # What train and plan say of the machine follows one rule. If the plan above did not find it quiet, nothing is kept.

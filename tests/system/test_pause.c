@@ -93,7 +93,7 @@ static void cut_short(void)
 		rig_start(&r);
 		rig_run(&r, 3, &got);
 		got.eval = -1;
-		rig_delays(250000, 5); /* the steering thread looks every 100 ms */
+		rig_delays(1000000, 5); /* the steering thread looks every 100 ms */
 		MR_CHECK_FAIL(mr_executor_eval(&r.s.executor, not_wanted, &asked, &got.eval), MR_ESTOPPED, "stopped");
 		rig_delays(0, 0);
 		CU_ASSERT_EQUAL(asked, 1);

@@ -36,13 +36,18 @@ done
 kill -TERM "$pid"
 ended
 expect 143 "SIGTERM"
-"$source/perf/record.sh" -s 1 -o perf mlp.cfg --set system.name=1f1b --set train.steps=100000000 \
-	--set train.eval_every=0 >out 2>err || fail "record.sh: $(cat err)"
 layer='linear_forward'
 case $(uname -m) in
 x86_64 | aarch64) layer='linear:x_W:[0-9]*x[0-9]*x[0-9]*;.*linear_forward' ;;
 esac
-grep -q "^mr-w0;.*;mr_exec_run;.*$layer.* [0-9]*\$" perf/stacks.folded ||
+layer="^mr-w0;.*;mr_exec_run;.*$layer.* [0-9]*\$"
+for _ in 1 2 3 4 5; do # a worker may get no time in a second of a busy machine
+	rm -rf perf
+	"$source/perf/record.sh" -s 1 -o perf mlp.cfg --set system.name=1f1b --set train.steps=100000000 \
+		--set train.eval_every=0 >out 2>err || fail "record.sh: $(cat err)"
+	grep -q "$layer" perf/stacks.folded && grep -q 'mr-w1 .*%' out && break
+done
+grep -q "$layer" perf/stacks.folded ||
 	fail "no stack of worker 0 leads to a layer: $(head -3 perf/stacks.folded)"
 grep -q 'mr-w1 .*%' out || fail "record.sh: $(cat out)"
 if [ -x "$(dirname "$millrace")/perf_flame" ]; then
