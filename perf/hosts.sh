@@ -2,12 +2,13 @@
 # hosts.sh - predicted and measured steps over two hosts: namespaces of this machine with a core each, joined by a link
 # of a given rate, whose messages are held back for a given time.
 #
-#	hosts.sh SOURCE BUILD [RATE [DELAYS [SYSTEMS]]]     hosts.sh . build-test 1gbit "0 1 5 20" "gpipe 1f1b"
+#	hosts.sh SOURCE BUILD [RATE [DELAYS [SYSTEMS [ROUNDS]]]]     hosts.sh . build-test 1gbit "0 1 5 20" "gpipe 1f1b" 3
 #
-# BUILD has fault points (MR_LATE, engine/base/fault.h). Needs root, iproute2 and two cores. `profile` measures the
-# layers of each system; for each delay, in milliseconds, `probe-links` measures the links, `plan --costs` predicts, and
-# the median of the steps of some seconds is compared.
+# BUILD has fault points (MR_LATE, engine/base/fault.h). Needs root, iproute2 and two cores. A round, for each system and
+# each delay in milliseconds: `profile` measures the layers, `probe-links` the links, `plan --costs` predicts, and some
+# seconds are trained, of whose steps the median counts. The table has the medians of ROUNDS, 3 by default.
 source=$1 build=$2 rate=${3:-1gbit} delays=${4:-0 1 5 20} systems=${5:-gpipe 1f1b interleaved pipedream data_parallel}
+rounds=${6:-3}
 set -- "$(realpath "$source")" "$(realpath "$build")"
 . "$1/tests/hosts/hosts_lib.sh"
 for name in $a $b; do
@@ -54,25 +55,32 @@ steps() {
 run_of() {
 	echo model.cfg --set "system.name=\"$1\"" $(of "$1")
 }
-for system in $systems; do
-	taskset -c 0,1 "$build/millrace" profile $(run_of "$system") -o "$system.csv" >out 2>&1 || complain "profile"
-done
-for delay in $delays; do
-	MR_LATE=link:$((1000 * delay))
+# round SYSTEM DELAY: a line "LATENCY PREDICTED MEASURED". What is predicted and what is measured lie seconds apart.
+round() {
+	MR_LATE=link:$((1000 * $2))
 	export MR_LATE
+	env -u MR_LATE taskset -c 0,1 "$build/millrace" profile $(run_of "$1") -o layers.csv >out 2>&1 || complain "profile" >&2
 	launch -- probe-links -o links.csv || complain "probe-links"
-	latency=$(awk -F, '/^0,1,/ { print 1000 * ($3 + $5) }' links.csv)
+	sed '/^# links=/,$d' layers.csv >both.csv
+	cat links.csv >>both.csv
+	env -u MR_LATE taskset -c 0,1 "$build/millrace" plan $(run_of "$1") --costs both.csv --format json >plan.json 2>out ||
+		complain "plan"
+	rm -rf run
+	launch -- train $(run_of "$1") --set train.steps=$(steps "$1" "$2") --set 'run.dir="run"' || complain "train"
+	echo "$(awk -F, '/^0,1,/ { print 1000 * ($3 + $5) }' links.csv)" \
+		"$(sed -n 's/.*"step_s": *\([0-9.e-]*\).*/\1/p' plan.json | head -n 1)" "$(median run)"
+}
+# The middle one of the lines by column COLUMN.
+middle() {
+	sort -g -k "$1,$1" rounds | awk -v k="$1" '{ at[NR] = $k } END { print at[int((NR + 1) / 2)] }'
+}
+for delay in $delays; do
 	for system in $systems; do
-		sed '/^# links=/,$d' "$system.csv" >both.csv
-		cat links.csv >>both.csv
-		taskset -c 0,1 "$build/millrace" plan $(run_of "$system") --costs both.csv --format json >plan.json \
-			2>out || complain "plan"
-		predicted=$(sed -n 's/.*"step_s": *\([0-9.e-]*\).*/\1/p' plan.json | head -n 1)
-		rm -rf run
-		launch -- train $(run_of "$system") --set train.steps=$(steps "$system" $delay) \
-			--set 'run.dir="run"' || complain "train"
-		measured=$(median run)
-		echo "$system $delay $latency $predicted $measured" | awk '{ p = 1000 * $4
+		: >rounds
+		for i in $(seq "$rounds"); do
+			round "$system" "$delay" >>rounds
+		done
+		echo "$system $delay $(middle 1) $(middle 2) $(middle 3)" | awk '{ p = 1000 * $4
 			printf "| %s | %s | %.2f | %.2f | %.2f | %+.0f %% |\n", $1, $2, $3, p, $5, 100 * (p / $5 - 1) }'
 	done
 done

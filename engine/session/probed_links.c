@@ -231,31 +231,44 @@ static double lost_in(double seconds, double each, uint64_t begin)
 	return (double)(mr_clock_ns() - begin) / 1e9 - n * each;
 }
 
-/* Both ranks of @l compute for @seconds, while no message goes, and if @message while one does: what each loses of its
- * core to looking for messages, the least of all rounds, since what else takes the core comes and goes; and what it
- * loses more to the message, the median. */
+/* Seconds of a core that threads of this process have had beside the calling one. */
+static double cpu_beside(void)
+{
+	struct timespec all = {0}, own = {0};
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &all);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
+	return (double)(all.tv_sec - own.tv_sec) + (double)(all.tv_nsec - own.tv_nsec) / 1e9;
+}
+
+/* Both ranks of @l compute for @seconds, while no message goes, and if @message while one does. *@none: the share of
+ * its core that each loses to looking for messages, by the clocks of threads: work takes longer while the other rank
+ * computes, too, where both have one core by turns or two halves of one. *@more: the seconds that it loses to the
+ * message. Medians. */
 static mr_status lost_to(lane *l, double seconds, bool message, double *none, double *more)
 {
-	double extra[MOST_ROUNDS], lost[2] = {0}, each = time_work();
+	double extra[MOST_ROUNDS], share[MOST_ROUNDS], lost[2] = {0}, each = time_work();
 	uint8_t byte = 0;
 
-	*none = INFINITY;
 	for (int k = 0; k < MOST_ROUNDS; k++) {
 		for (int n = 0; n < 1 + message; n++) {
+			double beside;
 			uint64_t begin;
 
 			MR_TRY(l->first ? l->r->by->receive(l->peer, &byte, 1) : l->r->by->send(l->peer, &byte, 1));
 			begin = mr_clock_ns();
+			beside = cpu_beside();
 			if (l->first && n)
 				put(&l->there, &l->number[0]);
 			lost[n] = lost_in(seconds, each, begin);
+			if (!n)
+				share[k] = (cpu_beside() - beside) * 1e9 / (double)(mr_clock_ns() - begin);
 			if (!l->first && n)
 				MR_TRY(get(l, &l->there));
 		}
-		*none = fmin(*none, lost[0]);
 		extra[k] = lost[1] - lost[0];
 	}
-	*none = fmin(fmax(0, *none / (seconds + *none)), MOST_LOOK);
+	*none = fmin(fmax(0, mr_median(share, MOST_ROUNDS)), MOST_LOOK);
 	*more = fmax(0, mr_median(extra, MOST_ROUNDS));
 	return MR_OK;
 }
