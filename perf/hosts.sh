@@ -2,11 +2,11 @@
 # hosts.sh - predicted and measured steps over two hosts: namespaces of this machine with a core each, joined by a link
 # of a given rate, whose messages are held back for a given time.
 #
-#	hosts.sh SOURCE BUILD [RATE [DELAYS [SYSTEMS [ROUNDS]]]]     hosts.sh . build-test 1gbit "0 1 5 20" "gpipe 1f1b" 3
+#	hosts.sh SOURCE BUILD [RATE [DELAYS [SYSTEMS [ROUNDS]]]]     hosts.sh . build-test 1gbit "0 5" "gpipe 1f1b" 3
 #
-# BUILD has fault points (MR_LATE, engine/base/fault.h). Needs root, iproute2 and two cores. A round, for each system and
-# each delay in milliseconds: `profile` measures the layers, `probe-links` the links, `plan --costs` predicts, and some
-# seconds are trained, of whose steps the median counts. The table has the medians of ROUNDS, 3 by default.
+# BUILD has fault points (MR_LATE, engine/base/fault.h). Needs root, iproute2 and two cores. A round, for each system
+# and each delay in milliseconds: `profile` measures the layers, `probe-links` the links, `plan --costs` predicts, and
+# some seconds are trained, of whose steps the median counts. The table has the medians of ROUNDS, 3 by default.
 source=$1 build=$2 rate=${3:-1gbit} delays=${4:-0 1 5 20} systems=${5:-gpipe 1f1b interleaved pipedream data_parallel}
 rounds=${6:-3}
 set -- "$(realpath "$source")" "$(realpath "$build")"
@@ -57,16 +57,18 @@ run_of() {
 }
 # round SYSTEM DELAY: a line "LATENCY PREDICTED MEASURED". What is predicted and what is measured lie seconds apart.
 round() {
+	unset MR_LATE
+	taskset -c 0,1 "$build/millrace" profile $(run_of "$1") -o layers.csv >out 2>&1 || complain "profile" >&2
 	MR_LATE=link:$((1000 * $2))
 	export MR_LATE
-	env -u MR_LATE taskset -c 0,1 "$build/millrace" profile $(run_of "$1") -o layers.csv >out 2>&1 || complain "profile" >&2
-	launch -- probe-links -o links.csv || complain "probe-links"
+	launch -- probe-links -o links.csv || complain "probe-links" >&2
 	sed '/^# links=/,$d' layers.csv >both.csv
 	cat links.csv >>both.csv
-	env -u MR_LATE taskset -c 0,1 "$build/millrace" plan $(run_of "$1") --costs both.csv --format json >plan.json 2>out ||
-		complain "plan"
+	env -u MR_LATE taskset -c 0,1 "$build/millrace" plan $(run_of "$1") --costs both.csv --format json \
+		>plan.json 2>out || complain "plan" >&2
 	rm -rf run
-	launch -- train $(run_of "$1") --set train.steps=$(steps "$1" "$2") --set 'run.dir="run"' || complain "train"
+	launch -- train $(run_of "$1") --set train.steps=$(steps "$1" "$2") --set 'run.dir="run"' ||
+		complain "train" >&2
 	echo "$(awk -F, '/^0,1,/ { print 1000 * ($3 + $5) }' links.csv)" \
 		"$(sed -n 's/.*"step_s": *\([0-9.e-]*\).*/\1/p' plan.json | head -n 1)" "$(median run)"
 }
