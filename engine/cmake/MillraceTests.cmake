@@ -60,6 +60,8 @@ function(mr_add_test layer kind suite)
   elseif(kind STREQUAL "slow")
     set(label slow)
     set(timeout 900)
+  elseif(layer STREQUAL "mpi") # 64 trainings one after the other, which took 187 s on two loaded cores
+    set(timeout 900)
   endif()
   set(more "")
   if(NOT layer IN_LIST MR_MEASURING_LAYERS AND NOT "${layer}.${suite}" IN_LIST MR_MEASURING_SUITES)

@@ -32,7 +32,7 @@ join() {
 	ip -n $a link set link0 up
 	ip -n $b link set link0 up
 	for name in $a $b; do
-		for _ in $(seq 100); do
+		for _ in $(seq 1200); do
 			ip -n $name link show link0 | grep -q "state UP" && break
 			sleep 0.05
 		done
@@ -61,7 +61,7 @@ fi
 
 # launch ARGS...: millrace launch on both hosts; its output in `out`.
 launch() {
-	timeout 120 ip netns exec $a unshare -u sh -c 'hostname mill-a; exec "$@"' sh "$build/millrace" launch \
+	timeout 300 ip netns exec $a unshare -u sh -c 'hostname mill-a; exec "$@"' sh "$build/millrace" launch \
 		--hosts $first,$second --agent "$dir/agent" --mpirun $mpirun --mpirun-options "$transport" "$@" \
 		>out 2>&1 </dev/null
 }
@@ -72,7 +72,7 @@ plain() {
 	where="-hosts $first:1,$second:1 -launcher rsh -launcher-exec $dir/agent"
 	[ -z "${many:-}" ] || where="--hostfile hosts --mca plm_rsh_agent $dir/agent --map-by node"
 	# shellcheck disable=SC2086
-	timeout 120 ip netns exec $a unshare -u sh -c 'hostname mill-a; exec "$@"' sh $mpirun $where $transport -n 2 \
+	timeout 300 ip netns exec $a unshare -u sh -c 'hostname mill-a; exec "$@"' sh $mpirun $where $transport -n 2 \
 		"$build/millrace-mpi" "$@" >out 2>&1 </dev/null
 }
 

@@ -55,12 +55,12 @@ END
 echo 100000000 >steps
 on_a sbatch --parsable batch || complain "sbatch: exit $?"
 job=$(cat out)
-for _ in $(seq 600); do
+for _ in $(seq 1200); do
 	[ -s job/metrics.jsonl ] && break
 	sleep 0.1
 done
 on_a scancel --signal=TERM "$job" || complain "scancel: exit $?"
-for _ in $(seq 300); do
+for _ in $(seq 1200); do
 	grep -sq '^srun: [0-9]*$' job.out && break
 	sleep 0.1
 done

@@ -65,7 +65,7 @@ pipedream_2bw ampnet paci wpipe pipemare spectrain pipeoptim xpipe'
 over() {
 	n=$1
 	shift
-	timeout 120 $mpirun ${many:-} -n "$n" "$build/millrace-mpi" "$@" >out 2>&1 </dev/null
+	timeout 300 $mpirun ${many:-} -n "$n" "$build/millrace-mpi" "$@" >out 2>&1 </dev/null
 }
 
 # complain TEXT: with the output.

@@ -15,7 +15,7 @@ END
 over() {
 	n=$1
 	shift
-	far=$far timeout 120 $mpirun ${many:-} -n "$n" sh by_rank "$build/millrace-mpi" "$@" >out 2>&1 </dev/null
+	far=$far timeout 300 $mpirun ${many:-} -n "$n" sh by_rank "$build/millrace-mpi" "$@" >out 2>&1 </dev/null
 }
 
 # conf NAME MODEL DATA [TRAIN]: a configuration of three workers.

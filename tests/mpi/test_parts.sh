@@ -52,7 +52,7 @@ apart() {
 	shift
 	mkdir -p host-0 host-1 host-2
 	# shellcheck disable=SC2086
-	timeout 120 $mpirun ${many:-} -n "$n" "$dir/start" "$build/millrace-mpi" train "$dir/mlp.cfg" $wide \
+	timeout 300 $mpirun ${many:-} -n "$n" "$dir/start" "$build/millrace-mpi" train "$dir/mlp.cfg" $wide \
 		--set 'run.dir="run"' "$@" >out 2>&1 </dev/null
 }
 

@@ -349,7 +349,7 @@ done
 # All ranks sleep for longer than a rank may be silent, as on a laptop whose lid was closed, or where others have all
 # cores: nobody is lost.
 rm -rf asleep
-timeout 120 $mpirun ${many:-} -n 2 "$build/millrace-mpi" train mlp.cfg --set $two --set 'run.dir="asleep"' \
+timeout 300 $mpirun ${many:-} -n 2 "$build/millrace-mpi" train mlp.cfg --set $two --set 'run.dir="asleep"' \
 	--set train.steps=100000000 --set checkpoint.every=0 --set train.eval_every=0 >out 2>&1 </dev/null &
 job=$!
 for _ in $(seq 600); do
@@ -371,7 +371,7 @@ wait $job
 if ! grep -q '^MILLRACE_SANITIZE:STRING=.' "$build/CMakeCache.txt"; then
 	printf '#include <unistd.h>\nint MPI_Finalize(void) { for (;;) pause(); }\n' >endless.c
 	cc -shared -fPIC -o endless.so endless.c || complain "no library that does not end"
-	timeout 120 $mpirun ${many:-} -n 2 env LD_PRELOAD="$PWD/endless.so" "$build/millrace-mpi" train mlp.cfg \
+	timeout 300 $mpirun ${many:-} -n 2 env LD_PRELOAD="$PWD/endless.so" "$build/millrace-mpi" train mlp.cfg \
 		--set $two --set 'run.dir="endless"' >out 2>&1 </dev/null
 	got=$?
 	[ $got -eq 0 ] || { [ $got -ne 124 ] && grep -q improperly out; } || complain "endless: exit $got"
@@ -398,7 +398,7 @@ END
 	# shellcheck disable=SC2046
 	cc -shared -fPIC -o broken.so broken.c $(pkg-config --cflags --libs $package) ||
 		complain "no library that breaks"
-	timeout 120 $mpirun ${many:-} -n 2 env LD_PRELOAD="$PWD/broken.so" "$build/millrace-mpi" train mlp.cfg \
+	timeout 300 $mpirun ${many:-} -n 2 env LD_PRELOAD="$PWD/broken.so" "$build/millrace-mpi" train mlp.cfg \
 		--set $two --set 'run.dir="broken"' --set train.steps=5000 --set checkpoint.every=0 >out 2>&1 </dev/null
 	got=$?
 	# mpirun of MPICH 4.2.1 may end with 0 when all ranks have ended with 8.
@@ -446,7 +446,7 @@ refused 3 "rpd makes its plan as it goes"
 over 3 train mlp.cfg --set $two
 got=$?
 refused 3 "there are 3 ranks and 2 workers"
-timeout 60 $mpirun ${many:-} -n 2 "$build/millrace" train mlp.cfg --set $two >out 2>&1
+timeout 300 $mpirun ${many:-} -n 2 "$build/millrace" train mlp.cfg --set $two >out 2>&1
 got=$?
 refused 2 "the program for several is millrace-mpi"
 [ ! -e runs/mlp ] || complain "a run was begun:"
@@ -459,16 +459,16 @@ for hosts in "" a,,b ,a "a b" a:2; do
 done
 printf '#!/bin/sh\necho "$1" >>asked\nexit 1\n' >agent
 chmod +x agent
-timeout 60 "$build/millrace" launch --hosts one.example.org,two.example.org --agent "$PWD/agent" --mpirun $mpirun -- \
+timeout 300 "$build/millrace" launch --hosts one.example.org,two.example.org --agent "$PWD/agent" --mpirun $mpirun -- \
 	train mlp.cfg >out 2>&1 </dev/null
 [ -s asked ] && ! grep -qvx '\(one\|two\)\.example\.org' asked || complain "full names: $(cat asked):"
 
 # A worker that stands on another rank is named, with its instruction and its host.
 cat >stuck <<END
-[ "\${OMPI_COMM_WORLD_RANK:-\${PMI_RANK:-0}}" = 0 ] || export MR_DELAY=100000000:1:1
-exec "$build/millrace-mpi" train mlp.cfg --set $two --set machine.watchdog=1 --set 'run.dir="stands"'
+[ "\${OMPI_COMM_WORLD_RANK:-\${PMI_RANK:-0}}" = 0 ] || export MR_DELAY=1000000000:1:1
+exec "$build/millrace-mpi" train mlp.cfg --set $two --set machine.watchdog=5 --set 'run.dir="stands"'
 END
-timeout 60 $mpirun ${many:-} -n 2 sh stuck >out 2>&1 </dev/null
+timeout 300 $mpirun ${many:-} -n 2 sh stuck >out 2>&1 </dev/null
 got=$?
 refused 8 " m0 s1 computes; w1 stands"
 grep -q "w0 of rank 0 (host $(hostname)) .*; w1 of rank 1 (host $(hostname)) [FB] m0" out || complain "stuck: no hosts:"
@@ -489,7 +489,7 @@ differs() {
 exec $command "$build/millrace-mpi" train gpt.cfg --set $two $*
 END
 	# shellcheck disable=SC2086 # words
-	timeout 60 $mpirun ${many:-} -n 2 sh by_rank >out 2>&1 </dev/null
+	timeout 300 $mpirun ${many:-} -n 2 sh by_rank >out 2>&1 </dev/null
 	got=$?
 	refused 3 "$text"
 	[ -z "$(find . -name '*.safetensors' -path './runs/*')" ] || complain "it trained:"
