@@ -17,7 +17,7 @@ complain() {
 
 # calm ARGS...: runs the program, again where a measurement was refused since other programs disturbed it.
 calm() {
-	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+	for _ in $(seq 60); do
 		"$millrace" "$@" >out 2>&1 </dev/null
 		got=$?
 		[ $got -eq 6 ] && grep -q "too busy to be measured" out || break

@@ -13,7 +13,7 @@ machine = { workers = 1; threads = 1; };
 END
 # profile...: until a measurement is not disturbed.
 profile() {
-	for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+	for try in $(seq 60); do
 		"$millrace" profile mlp.cfg --method alone --seconds 0 "$@" >out 2>&1 </dev/null
 		! grep -q "kept for predictions by plan: $kept" out || return 0
 	done

@@ -121,7 +121,7 @@ zmodload zsh/zpty || exit 77
 : >offers.zsh
 zpty z zsh -f -i
 lines_are() {
-	for try in {1..600}; do
+	for try in {1..2400}; do
 		[[ $(wc -l <offers.zsh) -ge $1 ]] && return
 		zpty -r -t z out || sleep 0.05
 	done

@@ -54,7 +54,7 @@ END
 
 # Nothing of the user's settings, and every name unknown: the page must not need one.
 browse() {
-	timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$dir/settings" --hide-scrollbars \
+	timeout 300 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$dir/settings" --hide-scrollbars \
 		--host-resolver-rules="MAP * ~NOTFOUND" --window-size=1100,3000 "$@" "file://$dir/${page:-page.html}" \
 		>"$dir/out" 2>"$dir/err" || {
 		echo "$browser $*:"

@@ -45,7 +45,7 @@ workers "mr-w0 0 mr-w1 1" 0
 ended
 start large.cfg --set checkpoint.every=1
 n=0
-until placed | grep -q "^1 " || [ $n -eq 100 ]; do sleep 0.2; n=$((n + 1)); done
+until placed | grep -q "^1 " || [ $n -eq 600 ]; do sleep 0.2; n=$((n + 1)); done
 set -- $(placed | xargs)
 [ "$1 $3 $4 $6" = "0 0 1 0" ] && [ $2 -gt 10000 ] && [ $5 -gt 5000 ] || fail "copies: $(placed | xargs)"
 ended

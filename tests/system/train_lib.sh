@@ -101,7 +101,7 @@ start() {
 
 # measure ARGS...: millrace profile, again where it was refused since other programs disturbed it.
 measure() {
-	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+	for _ in $(seq 60); do
 		code=0
 		"$millrace" profile "$@" >out 2>err || code=$?
 		[ $code -eq 6 ] && grep -q "too busy to be measured" err || break
