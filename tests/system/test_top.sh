@@ -4,12 +4,12 @@
 . "$(dirname "$0")/train_lib.sh"
 
 start mlp.cfg --set system.name=1f1b --set train.steps=10000000 --set train.eval_every=0 --set run.dir=r --counters
-tries=0
-until [ -s r/status.json ] || [ $tries -ge 1200 ]; do
+tries=0 # of a status with times of the workers
+until { "$millrace" top r >screen 2>err.top && grep -q '^w1  .* [0-9]*%' screen; } || [ $tries -ge 1200 ]; do
 	tries=$((tries + 1))
 	sleep 0.05
 done
-"$millrace" top r >screen 2>err || fail "top: $(cat err)"
+"$millrace" top r >screen 2>err.top || fail "top: $(cat err.top)"
 grep -q "pid $pid on" screen || fail "top does not show the run: $(cat screen)"
 grep -q '^w1  .* [0-9]*%' screen || fail "top does not show worker 1: $(cat screen)"
 [ -z "$(awk 'length > 80' screen)" ] || fail "top: lines above 80 columns: $(cat screen)"
