@@ -85,7 +85,7 @@ faults=
 if [ $code = 0 ]; then
 	same "a disk that came back" r whole
 else
-	expect 8 "a disk that is slow" "the newest checkpoint is that of step"
+	expect 8 "a disk that is slow" "newest checkpoint is that of step"
 fi
 grep -q "the write of step [0-9]* has returned: steps are saved again" err || fail "a disk that came back: not told"
 
