@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/notice.h"
 #include "base/str.h"
 #include "checkpoint/gather.h"
 #include "store/checkpoint_io.h"
@@ -97,11 +98,31 @@ bool mr_rundir_has_checkpoint(const char *path)
 	return found;
 }
 
-static mr_status look_inside(const mr_rundir *r, bool resume)
+/* Nothing of a run that ended before its first checkpoint stays in the way of the next one. */
+static mr_status begin_anew(const mr_rundir *r)
+{
+	const char *const file[] = {r->metrics, r->config, r->choices, r->plan,	   r->memory,
+				    r->facts,	r->trace,  r->status,  r->counters};
+	char *before = mr_path_join(r->path, "metrics.jsonl.before");
+	mr_status st = before ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for a path");
+
+	if (st == MR_OK)
+		unlink(before);
+	if (st == MR_OK && link(r->metrics, before) && errno != ENOENT)
+		st = mr_fail(MR_EIO, "%s cannot be kept as %s: %s", r->metrics, before, strerror(errno));
+	for (size_t i = 0; st == MR_OK && i < sizeof(file) / sizeof(*file); i++)
+		unlink(file[i]);
+	if (st == MR_OK)
+		mr_notice("a run in %s had ended before its first checkpoint: it begins anew", r->path);
+	free(before);
+	return st;
+}
+
+static mr_status look_inside(const mr_rundir *r, mr_rundir_use use)
 {
 	bool run = exists(r->config) || exists(r->metrics) || exists(r->checkpoints), some = holds_some(r->checkpoints);
 
-	if (resume)
+	if (use == MR_RUNDIR_RESUME)
 		return some ? MR_OK : mr_fail(MR_ECKPT, "nothing to resume in %s: it holds no checkpoint", r->path);
 	if (!run)
 		return MR_OK;
@@ -110,13 +131,15 @@ static mr_status look_inside(const mr_rundir *r, bool resume)
 			       "%s already holds a run: continue it with train --resume, or choose another folder with "
 			       "--set run.dir=DIR",
 			       r->path);
+	if (use == MR_RUNDIR_ANEW)
+		return begin_anew(r);
 	return mr_fail(MR_EUSAGE,
-		       "%s already holds a run, which ended before its first checkpoint: remove the folder, or choose "
-		       "another one with --set run.dir=DIR",
+		       "%s already holds a run, which ended before its first checkpoint: begin anew with train "
+		       "--continue, or choose another folder with --set run.dir=DIR",
 		       r->path);
 }
 
-mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
+mr_status mr_rundir_open(const char *path, mr_rundir_use use, mr_rundir *out)
 {
 	mr_status st;
 
@@ -137,7 +160,7 @@ mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
 	if (!out->path || !out->config || !out->choices || !out->plan || !out->metrics || !out->memory || !out->facts ||
 	    !out->trace || !out->checkpoints || !out->status || !out->counters)
 		st = mr_fail(MR_ERESOURCE, "no memory for paths");
-	else if (resume && !exists(path))
+	else if (use == MR_RUNDIR_RESUME && !exists(path))
 		st = mr_fail(MR_ECKPT, "nothing to resume: there is no folder %s", path);
 	else
 		st = make_parents(path, &out->made);
@@ -146,9 +169,9 @@ mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
 	if (st == MR_OK && (st = mr_run_lock(path, &out->lock)) == MR_EIO)
 		st = mr_fail_in(st, "%s cannot be used as a run folder", path);
 	if (st == MR_OK)
-		st = look_inside(out, resume);
+		st = look_inside(out, use);
 	if (st == MR_OK) {
-		out->fresh = !resume;
+		out->fresh = use != MR_RUNDIR_RESUME;
 		mr_checkpoint_sweep(out->checkpoints);
 	} else {
 		mr_rundir_abandon(out);

@@ -29,12 +29,16 @@ typedef struct mr_rundir {
 	size_t made;           /* length of the first folder on @path that was made; 0: all existed */
 } mr_rundir;
 
+/* What the folder may hold: no run; a run with checkpoints, which goes on; or no run, or one that ended before its
+ * first checkpoint and begins anew: its metrics are then kept as metrics.jsonl.before. */
+typedef enum mr_rundir_use { MR_RUNDIR_NEW, MR_RUNDIR_RESUME, MR_RUNDIR_ANEW } mr_rundir_use;
+
 /**
- * Make (with parents) and lock the folder @path. @resume: it must hold checkpoints; otherwise it must not hold a run:
- * MR_EUSAGE with the two ways out. After an error the disk is as before. Errors: MR_ERESOURCE another process has it,
- * or the disk has no room; MR_EIO it cannot be made or written to (tried now, not at the first save).
+ * Make (with parents) and lock the folder @path. It holds something else than @use allows: MR_EUSAGE with the ways out,
+ * or MR_ECKPT. After an error the disk is as before. Errors: MR_ERESOURCE another process has it, or the disk has no
+ * room; MR_EIO it cannot be made or written to (tried now, not at the first save).
  */
-mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out) MR_MUST_USE;
+mr_status mr_rundir_open(const char *path, mr_rundir_use use, mr_rundir *out) MR_MUST_USE;
 void mr_rundir_close(mr_rundir *r);
 
 /** Make the folder @path with its parents, unless it is there. Errors: MR_ERESOURCE, MR_EIO. */

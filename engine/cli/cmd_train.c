@@ -76,6 +76,7 @@ static mr_status run(mr_args *args)
 	const char *from = mr_values_string(args->values, "from");
 	bool go_on = mr_values_bool(args->values, "continue"), resume = mr_values_bool(args->values, "resume");
 	mr_train_opts o = {.resume = resume ? from : NULL,
+			   .anew = go_on,
 			   .init = given(args, "init"),
 			   .init_anyway = mr_values_bool(args->values, "init-anyway"),
 			   .record = given(args, "record"),

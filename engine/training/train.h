@@ -30,6 +30,7 @@
 typedef struct mr_train_opts {
 	const char *resume;      /* NULL: from the start; "": from the newest checkpoint; or from the one of that name
 	                            ("best", "step-00000100") */
+	bool anew;               /* without resume: a run that ended before its first checkpoint begins anew */
 	const char *init;        /* begin with the weights of these files (checkpoint/init_weights.h); NULL: random */
 	bool init_anyway;        /* also if something of them has no place */
 	const char *record;      /* racing systems, and W that any worker may take: write the order of the run to this

@@ -248,14 +248,15 @@ static void undo(const void *dir)
 	mr_rundir_abandon(dir);
 }
 
-static mr_status open_dir(mr_train *t, const char *path, bool resume)
+static mr_status open_dir(mr_train *t, const char *path)
 {
+	mr_rundir_use use = t->opts.resume ? MR_RUNDIR_RESUME : t->opts.anew ? MR_RUNDIR_ANEW : MR_RUNDIR_NEW;
 	mr_status st;
 
 	if (!t->opts.owns_process)
-		return mr_rundir_open(path, resume, &t->dir);
+		return mr_rundir_open(path, use, &t->dir);
 	mr_signals_hold();
-	st = mr_rundir_open(path, resume, &t->dir);
+	st = mr_rundir_open(path, use, &t->dir);
 	if (st == MR_OK)
 		mr_signals_start(undo, &t->dir);
 	mr_signals_let();
@@ -372,7 +373,7 @@ static mr_status start(mr_train *t)
 	MR_TRY(make_record(t, &so));
 	MR_TRY(make_clock(t, &so));
 	if (!o->no_folder)
-		MR_TRY(open_dir(t, job->run_dir, o->resume != NULL));
+		MR_TRY(open_dir(t, job->run_dir));
 	so.counts = o->counts;
 	so.trace = !o->no_folder && mr_job_trace_steps(job, &a, &b);
 	MR_TRY(mr_session_start(&t->s, &so));

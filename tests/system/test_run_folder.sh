@@ -70,6 +70,19 @@ train "$@" --set run.dir=unborn
 expect 2 "a run without a checkpoint" "ended before its first checkpoint"
 train "$@" --set run.dir=unborn --resume
 expect 5 "resuming a run without a checkpoint" "nothing to resume in unborn"
+# A queue or a service that starts it again has one command line, also for one that was killed before its first save.
+echo '{"step":1,"loss":7,"lr":1}' >unborn/metrics.jsonl
+touch unborn/run.json unborn/counters.json
+train "$@" --set run.dir=unborn --continue
+expect 0 "a run without a checkpoint begins anew" "unborn had ended before its first checkpoint: it begins anew"
+train "$@" --set run.dir=born
+expect 0 "a new folder"
+cmp unborn/checkpoints/LATEST born/checkpoints/LATEST || fail "anew: another checkpoint"
+cmp unborn/checkpoints/"$(cat born/checkpoints/LATEST)"/model.safetensors \
+	born/checkpoints/"$(cat born/checkpoints/LATEST)"/model.safetensors || fail "anew: other weights"
+[ "$(wc -l <unborn/metrics.jsonl)" = "$(wc -l <born/metrics.jsonl)" ] || fail "anew: metrics of the run before"
+grep -q '"loss":7' unborn/metrics.jsonl.before || fail "anew: the metrics before are gone"
+[ ! -e unborn/counters.json ] || fail "anew: counters of the run before"
 train "$@" --set run.dir=nothing --resume
 expect 5 "resuming nothing" "nothing to resume: there is no folder nothing"
 [ ! -e nothing ] || fail "--resume made the folder that it did not find"
