@@ -516,6 +516,7 @@ static void *limit_begin(void *arg)
 		return NULL;
 	fprintf(stderr, "millrace: the ranks have not met for %d seconds: one of them, or a link between two, hangs\n",
 		MR_MPI_BEGIN_S);
+	mr_launch_end(mr_status_exit_code(MR_ESTALLED)); /* Open MPI's launcher may wait for ever for the other host */
 	_exit(mr_status_exit_code(MR_ESTALLED));
 }
 
