@@ -242,9 +242,8 @@ static double cpu_beside(void)
 }
 
 /* Both ranks of @l compute for @seconds, while no message goes, and if @message while one does. *@none: the share of
- * its core that each loses to looking for messages, by the clocks of threads: work takes longer while the other rank
- * computes, too, where both have one core by turns or two halves of one. *@more: the seconds that it loses to the
- * message. Medians. */
+ * its core that each loses to looking for messages, by CPU clocks: the time of work would also tell whether the other
+ * rank computes, where both share a core. *@more: the seconds that it loses to the message. Medians. */
 static mr_status lost_to(lane *l, double seconds, bool message, double *none, double *more)
 {
 	double extra[MOST_ROUNDS], share[MOST_ROUNDS], lost[2] = {0}, each = time_work();
