@@ -1,4 +1,4 @@
-/* stage_layout.h - the inside of mr_stage, shared by its two files: stage_layout.c (build) and stage.c (run). */
+/* stage_layout.h - the inside of mr_stage, for stage_layout.c and stage_params.c (build), and stage.c (run). */
 #ifndef MR_STAGE_STAGE_LAYOUT_H
 #define MR_STAGE_STAGE_LAYOUT_H
 
@@ -76,5 +76,8 @@ struct mr_stage {
 	uint32_t n_copy_out, n_copy_grad;
 	mr_stage_sizes size;
 };
+
+/** Give every parameter its places. Errors: MR_ECONFIG for one that is tied to a parameter which is not known here. */
+mr_status mr_stage_place_params(mr_stage *s) MR_MUST_USE;
 
 #endif
