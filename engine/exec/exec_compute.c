@@ -199,10 +199,11 @@ void mr_exec_release_rest(mr_run *run, const mr_task *t)
  *	- later instructions of this worker: the checker counts this commit at this place of the list
  *	  (check_versions.c), so they read a version newer than latest + 1 - cap, which is in another buffer
  *	  or is the new version itself;
- *	- other workers read this stage's weights only where a parameter is tied, and then no instruction has the flag;
- *	- this instruction: only a layer's own I reads its weights, and comes before its W and its step (a
- *	  weight that two layers of one stage share would be read later, but then mr_run_create refuses the flag). W
- *	  reads no weights. If W is apart from I, every I of the count is done.
+ *	- other workers read this stage's weights only where a parameter is tied to one of another stage, and then no
+ *	  instruction has the flag;
+ *	- this instruction: only a layer's own I reads its weights, and comes before its W and its step; of a weight
+ *	  that two layers of the stage share the step comes behind all (tied.c), or the second layer has no I
+ *	  (tied_table.h). W reads no weights. If W is apart from I, every I of the count is done.
  * Only the step itself reads the source, which lies in the same buffer only if it is the same version.
  */
 static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
@@ -212,7 +213,7 @@ static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 
 	MR_TRY(mr_exec_check_next(b, t, version));
 	io->sumsq = mr_exec_asks_norm(run, b, version) ? mr_norms_sumsq(b, version) : NULL;
-	io->step = mr_weights_steps(b, 0, mr_exec_lr(run, b, version), 1 / (double)b->sum);
+	io->step = mr_weights_steps_inside(b, mr_exec_lr(run, b, version), 1 / (double)b->sum);
 	return MR_OK;
 }
 

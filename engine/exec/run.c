@@ -130,9 +130,7 @@ static mr_status create_stages(mr_run *run)
 
 		MR_TRY(mr_stage_create(c->graph, c->partition->first[s], c->partition->first[s + 1], c->samples,
 				       c->kernels, split, borrows ? run->stage[0] : NULL, &run->stage[s]));
-		if (mr_plan_need(c->plan, s) == 1 && mr_plan_partial_sums(c->plan, s) == 1 &&
-		    mr_run_steps_inside(c->plan, s))
-			mr_stage_share_grads(run->stage[s]);
+		MR_TRY(mr_run_share_grads(c, s, c->norm_every || run->facts & MR_NEEDS_NORMS, run->stage[s]));
 		for (uint32_t i = 0; i < run->n_copies; i++) {
 			uint8_t p = run->first_of[i];
 

@@ -33,6 +33,18 @@ bool mr_run_steps_inside(const mr_plan *p, uint16_t s)
 	return inside;
 }
 
+mr_status mr_run_share_grads(const mr_run_config *c, uint16_t s, bool norms, mr_stage *stage)
+{
+	bool replicates = mr_contract_replicates(&c->plan->contract);
+
+	if (mr_plan_need(c->plan, s) > 1 || mr_plan_partial_sums(c->plan, s) > 1 || !mr_run_steps_inside(c->plan, s))
+		return MR_OK;
+	mr_stage_share_grads(stage);
+	if (c->optim->form || (c->plan->n_pipes > 1 && !replicates))
+		return MR_OK;
+	return mr_stage_step_rows(stage, norms);
+}
+
 mr_status mr_run_refuse_inside(const mr_run_config *c)
 {
 	const mr_feature *feature[MR_N_FEATURES + 1];
@@ -64,7 +76,14 @@ static mr_status refuse_instr(const mr_run_config *c, uint16_t w, const mr_list 
 			       "worker %u, instruction %u: without a flush the engine recomputes right before B, and "
 			       "not at the last stage",
 			       w, i);
-	return in->flags & MR_INSTR_UPDATE ? mr_run_refuse_inside(c) : MR_OK;
+	if (!(in->flags & MR_INSTR_UPDATE))
+		return MR_OK;
+	if (c->plan->contract.tied && (in->stage == 0 || in->stage + 1u == c->plan->n_stages))
+		return mr_fail(MR_ECONFIG,
+			       "worker %u, instruction %u: stage %u steps inside its backward pass, and its parameters "
+			       "are tied to those of another stage, whose gradients come first",
+			       w, i, in->stage);
+	return mr_run_refuse_inside(c);
 }
 
 /*

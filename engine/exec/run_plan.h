@@ -19,6 +19,11 @@ bool mr_run_has_split(const mr_plan *p);
 /** Does stage @s commit by a B or W with MR_INSTR_UPDATE, and never by U? */
 bool mr_run_steps_inside(const mr_plan *p, uint16_t s);
 
+/** Lay out the gradients of @stage, number @s, as its steps allow: where none is read behind its step all lie in one
+ * place, and a table tied with a head may have none (mr_stage_step_rows; @norms: see there). Before any size of @stage
+ * is read. Errors: MR_ERESOURCE. */
+mr_status mr_run_share_grads(const mr_run_config *c, uint16_t s, bool norms, mr_stage *stage) MR_MUST_USE;
+
 /** Number of gradients of stage @s that @pipe, or part @pipe, adds up for a commit. */
 uint32_t mr_run_sums_of(const mr_plan *p, uint8_t pipe, uint16_t s);
 

@@ -19,7 +19,7 @@ static mr_status warm_up_backward(mr_run *run, uint8_t pipe, uint16_t s, mr_stag
 		return mr_stage_backward_input(run->stage[s], io);
 	b->optim.weight_decay = 0;
 	if (mr_run_steps_inside(run->c.plan, s))
-		step = mr_weights_steps(b, 0, 0, 0);
+		step = mr_weights_steps_inside(b, 0, 0);
 	b->optim.weight_decay = decay;
 	if (split)
 		MR_TRY(mr_stage_backward_input(run->stage[s], io));

@@ -163,6 +163,9 @@ static bool is_inside(const mr_plan *p, const mr_instr *in, const mr_lower_opts 
 	bool waited_for =
 		stage > 0 && mr_plan_worker(p, in->pipe, (uint16_t)(stage - 1)) != mr_plan_worker(p, in->pipe, stage);
 
+	/* Gradients of parameters that two stages share are added up first. */
+	if (p->contract.tied && (stage == 0 || stage + 1 == p->n_stages))
+		return false;
 	/* Weights are predicted from an optimizer state that the step would change meanwhile. */
 	return opts->update_inside && !p->contract.steal && p->contract.predict == MR_PREDICT_NONE &&
 	       !p->contract.keep_read && !p->contract.whole_steps && is_simple(p, stage) &&

@@ -5,8 +5,10 @@
 #include "base/rng.h"
 #include "base/size.h"
 #include "base/str.h"
+#include "exec/run_plan.h"
 #include "nn/element.h"
 #include "stage/stage_layout.h"
+#include "weights/tied_sum.h"
 
 #define GRADIENT 1e-3 /* size of the made-up gradient that enters a stage */
 
@@ -65,7 +67,7 @@ static mr_status make_stages(mr_lone_stage *x)
 /* May a plan of these stages carry out steps inside the backward pass? */
 static bool could_step_inside(const mr_run_config *c)
 {
-	return !(c->clip > 0) && !mr_graph_ties(c->graph) && mr_optim_elementwise(c->optim);
+	return !(c->clip > 0) && !c->plan->contract.tied && mr_optim_elementwise(c->optim);
 }
 
 /* Does the run carry out the stage's steps inside its backward pass? (exec_compute.c) */
@@ -200,14 +202,16 @@ mr_status mr_lone_stage_open(mr_lone_stage *x, const mr_run_config *c, uint16_t 
 	MR_TRY(make_stages(x));
 	x->inside = steps_inside(x);
 	x->could_inside = could_step_inside(c);
-	if (x->inside && n_micro == 1)
-		mr_stage_share_grads(x->s); /* as in the run */
+	if (n_micro == 1)
+		MR_TRY(mr_run_share_grads(c, stage, false, x->s));
 	x->own.stage = x->s;
 	x->own.k = c->kernels;
 	x->own.optim = *c->optim;
 	x->own.cap = c->plan->n_versions[stage];
 	x->own.shard = &x->shard;
 	x->own.n_shards = 1;
+	if (!c->plan->contract.tied)
+		MR_TRY(mr_tied_sum_open(&x->own, NULL));
 	x->shard.need = n_micro;
 	x->shard.block = (int64_t)MR_WEIGHTS_PIECE * place->n_threads;
 	mr_weights_cut(&x->own);
@@ -220,6 +224,7 @@ void mr_lone_stage_close(mr_lone_stage *x)
 {
 	if (x->c)
 		x->c->kernels->ctx_destroy(x->io.kc);
+	free(x->own.tied); /* it has no links */
 	mr_region_unmap(&x->region);
 	mr_stage_destroy(x->s);
 	mr_stage_destroy(x->owner);

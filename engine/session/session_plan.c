@@ -157,7 +157,7 @@ static mr_plan_question question_of(mr_session *s)
 			  .predicts = s->mitigate.predicts,
 			  .along = s->optim.ops->along != MR_ALONG_NOTHING,
 			  .corrects = mr_mitigate_corrects(&s->mitigate)},
-		.steps_inside = !clips && !mr_graph_ties(s->graph) && mr_optim_elementwise(&s->optim) &&
+		.steps_inside = !clips && mr_optim_elementwise(&s->optim) &&
 				!s->mitigate.ops->amend, /* what corrects says so in the contract */
 	};
 }

@@ -149,6 +149,21 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 	return c;
 }
 
+/* W of a table and of its head step it together. */
+static void join_table(const mr_stage *s, const mr_stage_io *io, const mr_stage_step *st, mr_layer_call *c)
+{
+	const mr_tied_table *t = s->table;
+	uint32_t p = st->node->first_param;
+	const int32_t *token = NULL;
+
+	if (!t || !c->step || !st->node->n_params || (p != t->owner && p != t->user))
+		return;
+	if (p == t->user)
+		token = resolve(io, (st - (s->g->params[p].node - s->g->params[t->owner].node))->x[0]);
+	c->sparse_rows = mr_tied_table_rows(t, s->g, &s->k->types, io->samples, io->scratch, token,
+					     io->sumsq ? c->dw[0] : NULL);
+}
+
 /* Copies of each tensor the part that io->samples samples fill. */
 static void copy(const mr_stage *s, const mr_stage_io *io, const mr_copy *c, uint32_t n)
 {
@@ -263,6 +278,7 @@ static mr_status backward(const mr_stage *s, const mr_stage_io *io, unsigned hal
 			continue;
 		c = make_call(s, io, st, w, dw);
 		c.scratch = resolve(io, st->scratch_b);
+		join_table(s, io, st, &c);
 		if (halves == (HALF_I | HALF_W) && !st->quiet_i && !st->node->frozen) {
 			MR_TRY(carry_out(s, i, MR_PASS_BOTH, &c, 1)); /* there are no turns: see mr_stage_io */
 			continue;
@@ -329,6 +345,7 @@ mr_status mr_stage_backward_layers(const mr_stage *s, mr_stage_io *io, uint32_t 
 		for (uint32_t j = 0; j < n; j++) {
 			call[j] = make_call(s, &io[j], st, w, dw);
 			call[j].scratch = resolve(&io[j], st->scratch_b);
+			join_table(s, &io[j], st, &call[j]);
 		}
 		MR_TRY(begin_turn(io, st, k));
 		MR_TRY(carry_out(s, i, MR_PASS_W, call, n));
@@ -355,7 +372,7 @@ mr_status mr_stage_sum_tied_from(const mr_stage *s, mr_kctx *kc, void *grads, co
 		int32_t o = s->g->params[p].tied_to;
 		char *sum;
 
-		if (o < (int32_t)s->first_param || o >= (int32_t)s->end_param)
+		if (o < (int32_t)s->first_param || o >= (int32_t)s->end_param || (s->table && p == s->table->user))
 			continue;
 		sum = (char *)grads + mr_stage_grad_at(s, (uint32_t)o);
 		MR_TRY(s->k->sum_gradients(

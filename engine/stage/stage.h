@@ -24,9 +24,10 @@
  * place, since `out` belongs to the consumer by then.
  *
  * Steps inside: with io->step, each layer's parameters are stepped right after its W, from a gradient that is still in
- * the cache or never leaves the registers; `grads` is then only work memory. The layers before (which come later
- * in backward) still need only their own weights, so a step may overwrite even the version that this call reads: see
- * exec_compute.c.
+ * the cache or never leaves the registers; `grads` is then only work memory. Parameters that are tied within the stage
+ * are stepped behind the pass, when their gradients are added up (weights/tied_sum.h). The layers before (which come
+ * later in backward) still need only their own weights, so a step may overwrite even the version that this call reads:
+ * see exec_compute.c.
  *
  * Values that layers carry from one micro-batch to another lie in memory of the caller, in one piece for all layers of
  * the stage (weights/carried.h).
@@ -123,9 +124,20 @@ const mr_graph *mr_stage_graph(const mr_stage *s);
 
 /**
  * From now on the gradients of all layers lie in one place, as large as the largest layer's: for a stage in which every
- * micro-batch is a sum of its own and steps inside. No parameter may be tied. Call it before any size is read.
+ * micro-batch is a sum of its own and steps inside. Those of tied parameters have places of their own. Call it before
+ * any size is read.
  */
 void mr_stage_share_grads(mr_stage *s);
+
+/**
+ * And steps inside of a table that a head of the stage is tied to take the rows that occur apart, where that is faster
+ * (tied_table.h): the gradients of the two are then not written, but with @norms where io->sumsq asks for them. For a
+ * stage whose weights nobody else reads while it goes backward, and whose optimizer stores its states as numbers. Call
+ * it before any size is read. Errors: MR_ERESOURCE.
+ */
+mr_status mr_stage_step_rows(mr_stage *s, bool norms) MR_MUST_USE;
+/** Is @p such a table? *@user: the head's parameter, whose step is then that of @p. */
+bool mr_stage_steps_rows(const mr_stage *s, uint32_t p, uint32_t *user);
 
 /**
  * From now on the gradients of tables (lazy parameters) are sums of rows (nn/row_sum.h) of up to @micro micro-batches,
@@ -196,8 +208,8 @@ size_t mr_stage_carried_at(const mr_stage *s, uint32_t node, uint32_t i);
 /** Nodes of the stage: numbers [first, end) in the graph. */
 void mr_stage_nodes(const mr_stage *s, uint32_t *first, uint32_t *end);
 
-/** Add the gradients of each tied use in this stage to those of its owner, in model order, if the owner is here, too.
- */
+/** Add the gradients of each tied use in this stage to those of its owner, in model order, if the owner is here, too;
+ * but for a table of mr_stage_step_rows. */
 mr_status mr_stage_sum_tied(const mr_stage *s, mr_kctx *kc, void *grads) MR_MUST_USE;
 /** The same for uses in @user, whose gradients are @user_grads (an AR edge). */
 mr_status mr_stage_sum_tied_from(const mr_stage *s, mr_kctx *kc, void *grads, const mr_stage *user,

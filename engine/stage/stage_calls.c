@@ -32,6 +32,7 @@ static mr_status record(mr_stage_calls *c, const mr_stage *s, mr_step *step)
 
 	quiet.k = mr_recorder_kernels(c->recorder);
 	quiet.recorded = true;
+	quiet.table = NULL; /* which looks at tokens */
 	quiet.n_copy_out = quiet.n_copy_grad = 0;
 	for (uint32_t p = 0; step && p < s->end_param - s->first_param; p++)
 		step[p] = (mr_step){.src = NOWHERE, .dst = NOWHERE, .m = NOWHERE, .v = NOWHERE};

@@ -523,6 +523,7 @@ void mr_stage_destroy(mr_stage *s)
 	mr_boundary_fini(&s->out);
 	free(s->copy_out);
 	free(s->copy_grad);
+	free(s->table);
 	free(s->step);
 	free(s->layer_state_at);
 	free(s->weight_at);

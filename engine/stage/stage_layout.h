@@ -5,6 +5,7 @@
 #include "stage/boundary.h"
 #include "stage/layer_symbols.h"
 #include "stage/stage.h"
+#include "stage/tied_table.h"
 
 typedef enum mr_where {
 	MR_AT_NOWHERE,
@@ -66,6 +67,7 @@ struct mr_stage {
 	uint32_t saves_end;              /* steps from here on save nothing in the slot in F */
 	size_t *weight_at, *state_at, *grad_at; /* [end_param - first_param] */
 	bool shares_grads;               /* see mr_stage_share_grads */
+	mr_tied_table *table;           /* see mr_stage_step_rows; NULL: none. Owned */
 	bool frozen;                     /* see mr_stage_freeze */
 	uint32_t summed;                 /* see mr_stage_sum_rows; 0: all gradients are those of all rows */
 	uint32_t first_state, end_state;

@@ -1,5 +1,6 @@
 /* stage_params.c - the places of a stage's parameters, of their states and of their gradients (see stage.h). */
 #include <assert.h>
+#include <stdlib.h>
 
 #include "base/size.h"
 #include "nn/row_sum.h"
@@ -90,32 +91,78 @@ mr_status mr_stage_place_params(mr_stage *s)
 	return MR_OK;
 }
 
+/* Has the gradient of parameter @p a place of its own where others share one? */
+static bool keeps_grad(const mr_stage *s, uint32_t p)
+{
+	const mr_tied_table *t = s->table;
+
+	if (t && (p == t->owner || p == t->user))
+		return p == t->user && t->norms;
+	return mr_graph_tied(s->g, p);
+}
+
+/* Place from byte @at on the gradients of step @i that have places of their own, or the others; returns their end. */
+static size_t place_grads_of(mr_stage *s, uint32_t i, size_t at, bool kept)
+{
+	mr_stage_step *st = &s->step[i];
+
+	for (uint32_t j = 0; j < st->node->n_params && !st->node->frozen; j++) {
+		uint32_t p = st->node->first_param + j;
+
+		if (s->shares_grads && keeps_grad(s, p) != kept)
+			continue;
+		if (s->table && p == s->table->owner) /* no gradient of it is written */
+			continue;
+		st->grad_at[j] = s->grad_at[p - s->first_param] = take_grad(s, &at, p);
+		st->sum_rows = j ? st->sum_rows : mr_stage_rows_of(s, p);
+	}
+	return at;
+}
+
 /* Lay the gradients out again. */
 static void place_sums(mr_stage *s)
 {
-	size_t all = 0;
+	size_t all = 0, at = 0;
 
-	s->size.grad_bytes = 0;
 	for (uint32_t i = 0; i < (s->end - s->first) && !s->frozen; i++) {
-		mr_stage_step *st = &s->step[i];
-		size_t at = s->shares_grads ? 0 : all;
-
-		for (uint32_t j = 0; j < st->node->n_params && !st->node->frozen; j++) {
-			uint32_t p = st->node->first_param + j;
-
-			assert(!s->shares_grads || s->g->params[p].tied_to < 0);
-			st->grad_at[j] = s->grad_at[p - s->first_param] = take_grad(s, &at, p);
-			st->sum_rows = j ? st->sum_rows : mr_stage_rows_of(s, p);
-		}
-		all = at;
-		s->size.grad_bytes = at > s->size.grad_bytes ? at : s->size.grad_bytes;
+		at = place_grads_of(s, i, s->shares_grads ? 0 : all, false);
+		all = at > all ? at : all;
 	}
+	for (uint32_t i = 0; i < (s->end - s->first) && s->shares_grads && !s->frozen; i++)
+		all = place_grads_of(s, i, all, true);
+	s->size.grad_bytes = all;
 }
 
 void mr_stage_share_grads(mr_stage *s)
 {
 	s->shares_grads = true;
 	place_sums(s);
+}
+
+mr_status mr_stage_step_rows(mr_stage *s, bool norms)
+{
+	mr_tied_table t;
+
+	assert(s->shares_grads);
+	if (!mr_tied_table_find(s->g, s->first_param, s->end_param, s->samples, &t))
+		return MR_OK;
+	t.norms = norms;
+	t.at = mr_align_up(s->size.scratch_bytes, MR_CACHE_LINE);
+	s->size.scratch_bytes = t.at + mr_tied_table_bytes(&t, s->g, &s->k->types, s->samples);
+	s->table = malloc(sizeof(*s->table));
+	if (!s->table)
+		return mr_fail(MR_ERESOURCE, "no memory for a stage of %u layers", s->end - s->first);
+	*s->table = t;
+	place_sums(s);
+	return MR_OK;
+}
+
+bool mr_stage_steps_rows(const mr_stage *s, uint32_t p, uint32_t *user)
+{
+	if (!s->table || s->table->owner != p)
+		return false;
+	*user = s->table->user;
+	return true;
 }
 
 void mr_stage_sum_rows(mr_stage *s, uint32_t micro)

@@ -388,6 +388,22 @@ const mr_step *mr_weights_steps(mr_stage_weights *b, uint8_t pipe, double lr, do
 	return step;
 }
 
+const mr_step *mr_weights_steps_inside(mr_stage_weights *b, double lr, double gscale)
+{
+	mr_step *step = b->shard[0].step;
+	uint32_t first, end, user;
+
+	(void)mr_weights_steps(b, 0, lr, gscale);
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; b->tied && p < end; p++) {
+		if (mr_stage_steps_rows(b->stage, p, &user))
+			step[user - first] = step[p - first];
+		else if (mr_stage_steps(b->stage, p) && mr_graph_tied(mr_stage_graph(b->stage), p))
+			step[p - first] = (mr_step){0};
+	}
+	return step;
+}
+
 bool mr_weights_may_copy(const mr_stage_weights *b)
 {
 	const mr_stage_sizes *z = mr_stage_size(b->stage);

@@ -286,6 +286,10 @@ bool mr_weights_range(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64
  */
 const mr_step *mr_weights_steps(mr_stage_weights *b, uint8_t pipe, double lr, double gscale);
 
+/** The same for steps inside a backward pass (stage/stage.h): zeros also for parameters that are tied within the stage,
+ * which mr_tied_sum_step steps behind it. */
+const mr_step *mr_weights_steps_inside(mr_stage_weights *b, double lr, double gscale);
+
 /** Instead of a step: copy the latest version to version latest + 1, in @pipe's range or all of its private copy. */
 void mr_weights_skip(mr_stage_weights *b, uint8_t pipe);
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "nn/squares.h"
 #include "weights/reduction.h"
 #include "weights/tied_links.h"
 
@@ -40,6 +41,35 @@ mr_status mr_tied_sum_within(mr_stage_weights *b, mr_kctx *kc)
 	if (!b->tied->summed)
 		MR_TRY(mr_stage_sum_tied(b->stage, kc, b->summed ? b->summed : b->shard[0].grads));
 	b->tied->summed = true;
+	return MR_OK;
+}
+
+/* Is @p stepped here behind a pass whose other steps are inside? */
+static bool steps_behind(const mr_stage_weights *b, uint32_t p)
+{
+	uint32_t user;
+
+	return mr_stage_steps(b->stage, p) && mr_graph_tied(mr_stage_graph(b->stage), p) &&
+	       !mr_stage_steps_rows(b->stage, p, &user);
+}
+
+mr_status mr_tied_sum_step(mr_stage_weights *b, mr_kctx *kc, double lr, double gscale, double *sumsq)
+{
+	const uint8_t *total = mr_weights_total_of(b, 0);
+	uint32_t begin, end;
+
+	MR_TRY(mr_tied_sum_within(b, kc));
+	mr_stage_params(b->stage, &begin, &end);
+	for (uint32_t p = begin; p < end; p++) {
+		const uint8_t *g = total + mr_stage_grad_at(b->stage, p);
+		int64_t n = mr_stage_graph(b->stage)->params[p].n;
+
+		if (!steps_behind(b, p))
+			continue;
+		if (sumsq)
+			MR_TRY(mr_squares(b->k, kc, n, g, &sumsq[p - begin]));
+		MR_TRY(mr_weights_step_part(b, 0, kc, lr, gscale, p, 0, n, g));
+	}
 	return MR_OK;
 }
 

@@ -9,8 +9,7 @@ words=$(mktemp)
 trap 'rm -f "$words"' EXIT
 # Tests alone use these, for what they are: faults of test builds, a run started anew in place, what tests look into.
 allowed=" mr_fault_set_delay mr_fault_set_fail mr_fault_set_kill mr_numa_set_fakes mr_engine_restart mr_status_name \
-mr_group_report mr_windows_count mr_link_kind_at mr_config_values mr_schedule_claims mr_plan_json_read mr_aged_discard \
-mr_sparse_rows_layout "
+mr_group_report mr_windows_count mr_link_kind_at mr_config_values mr_schedule_claims mr_plan_json_read mr_aged_discard "
 find engine models schedules perf -type f \( -name '*.c' -o -name '*.h' -o -name '*.inc' -o -name '*.def' \) |
 	xargs cat | grep -oE '\bmr_[a-z0-9_]+' | sort | uniq -c >"$words"
 find engine models schedules -name '*.h' ! -path 'engine/include/*' |

@@ -77,6 +77,10 @@ static mr_status refuse(const mr_run_config *c)
 
 	if (st != MR_OK)
 		return mr_fail_in(st, "gradients");
+	if (mr_graph_ties(c->graph))
+		return mr_fail(MR_ECONFIG, "gradients: the model has tied parameters, whose gradients are summed "
+					   "first, and joint gradients go into the step without being written: set "
+					   "gradients = \"summed\"");
 	return c->measures ? mr_fail(MR_ECONFIG,
 				     "gradients: the norms of whole gradients are measured, and joint gradients go "
 				     "into the step without being written: set gradients = \"summed\"")

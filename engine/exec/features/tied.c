@@ -44,6 +44,17 @@ static mr_status complete(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 	return b->tied && !mr_stage_has(t->links->plan, t->in->stage, MR_OP_AR) ? mr_tied_sum_within(b, w->kc) : MR_OK;
 }
 
+/* The steps that a backward pass of @t has left. */
+static mr_status step_behind(mr_worker *w, const mr_task *t, mr_stage_weights *b)
+{
+	uint64_t version = b->latest + 1;
+
+	if (!b->tied || !(t->in->flags & MR_INSTR_UPDATE) || b->unchanged)
+		return MR_OK;
+	return mr_tied_sum_step(b, w->kc, mr_exec_lr(w->run, b, version), 1 / (double)b->sum,
+				mr_exec_asks_norm(w->run, b, version) ? mr_norms_sumsq(b, version) : NULL);
+}
+
 static mr_status summed(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 {
 	(void)b;
@@ -81,13 +92,6 @@ static mr_status settle(mr_worker *w)
 }
 
 /* --- the feature --- */
-
-static mr_status refuse_inside(const mr_run_config *c)
-{
-	(void)c;
-	return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and the model has tied "
-				   "parameters, whose gradients are summed first");
-}
 
 static mr_status open_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 {
@@ -208,7 +212,6 @@ static void warm_up(const mr_run *run, uint8_t pipe, uint16_t s, mr_stage_io *io
 }
 
 const mr_feature mr_feature_tied = {
-	.refuse_inside = refuse_inside,
 	.memory = memory,
 	.mapped = mapped,
 	.warm_up = warm_up,
@@ -223,6 +226,7 @@ const mr_feature mr_feature_tied = {
 	.ready = ready,
 	.pass = pass,
 	.complete = complete,
+	.whole = step_behind,
 	.summed = summed,
 	.stepped = stepped,
 };
