@@ -21,7 +21,8 @@
 #define COMPANY_ROWS 32         /* a product beside what is none */
 #define COMPANY_WIDTH 64
 #define LARGEST ((int64_t)1 << 24)
-#define MOST_FLOPS 4.4e9        /* of a call that is measured: larger ones go by the next smaller class */
+#define SHAPED 65536            /* weights from which a product is measured in several shapes */
+#define MOST_FLOPS 9e9          /* of a call that is measured: larger ones go by the next smaller class */
 #define MOST_NUMBERS ((int64_t)1 << 20) /* of an operation that is no product */
 #define GAP ((size_t)9 * 64)     /* bytes between two tensors beyond whole pages */
 #define MAX_ROUNDS 101
@@ -293,19 +294,48 @@ static void compare(bench *b, mr_choice_kind kind, double *ratio, double *fused_
 		ratio[b->side[i].by] = fmax(LEAST_RATIO, 1 + mr_median(more[i], rounds) / *fused_s);
 }
 
-/* Of the gradient of a weight the worse of the times with little state and with much. */
+/* Make @ratio the worse of itself and of what @step behind the gradient of a weight gives. */
+static void worsen(bench *b, mr_choice_kind kind, mr_step_kind step, double *ratio)
+{
+	double other[MR_N_CHOICE_BY] = {0}, fused_s;
+
+	b->step = step;
+	compare(b, kind, other, &fused_s);
+	for (int i = 0; i < MR_N_CHOICE_BY; i++)
+		ratio[i] = fmax(ratio[i], other[i]);
+}
+
+/* The same of a product of as many weights in @width columns, where it fits. */
+static void worsen_by(bench *b, mr_choice_kind kind, int64_t width, int64_t largest, double *ratio)
+{
+	int64_t square = b->width, size = b->size, depth = size / width & ~(int64_t)15;
+
+	b->width = width;
+	b->size = depth * width;
+	if (depth > 0 && b->rows * width <= largest && b->rows * depth <= largest)
+		worsen(b, kind, MR_STEP_MOMENTUM, ratio);
+	b->width = square;
+	b->size = size;
+}
+
+/*
+ * Of the gradient of a weight the worse of the times with little state and with much. Of a product of many weights the
+ * worst of three shapes, square and half as wide or as deep again: a library's way through a product can fit one width
+ * and not another (oneDNN 2.6 on a Xeon with AVX-512, one thread, 256 rows, 768 to 3080 and 3072 columns: 119 and 65
+ * GFLOP/s).
+ */
 static void measure(bench *b, mr_choice_kind kind, mr_tune_point *p)
 {
-	double ratio[MR_N_CHOICE_BY] = {0}, fused_s;
+	int64_t largest = b->t->largest ? b->t->largest : LARGEST;
 
 	b->step = MR_STEP_MOMENTUM;
 	compare(b, kind, p->ratio, &p->fused_s);
-	if (kind != MR_CHOICE_gemm_tn)
+	if (kind == MR_CHOICE_gemm_tn)
+		worsen(b, kind, MR_STEP_ADAM, p->ratio);
+	if (!mr_choice_is_gemm(kind) || b->size < SHAPED)
 		return;
-	b->step = MR_STEP_ADAM;
-	compare(b, kind, ratio, &fused_s);
-	for (int i = 0; i < MR_N_CHOICE_BY; i++)
-		p->ratio[i] = ratio[i] > p->ratio[i] ? ratio[i] : p->ratio[i];
+	worsen_by(b, kind, b->width / 2 * 3, largest, p->ratio);
+	worsen_by(b, kind, (b->size / (b->width / 2 * 3)) & ~(int64_t)15, largest, p->ratio);
 }
 
 static bool is_conv(mr_choice_kind kind)

@@ -10,6 +10,9 @@
  * through no more than MR_TUNE_LAYERS, since a network of small layers has no more, and stays in cache. One thread is
  * measured in its CPU time, a team by the clock.
  *
+ * A product of many weights is measured square, and half as wide or as deep again, and the worst counts: layers have
+ * all shapes, and a library may be good at some.
+ *
  * An LSTM or GRU is measured as a whole layer, forward and backward with its steps, by one thread.
  *
  * In bf16 only products have more than one candidate.
