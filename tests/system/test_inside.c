@@ -6,11 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "check.h"
 #include "exec/exec_internal.h"
 #include "rig.h"
 
 #define BIG "train.clip=1e300"
+#define PRODUCTS 40
+
+static uint32_t draw(uint64_t seed, uint64_t of, uint32_t n)
+{
+	return mr_rng_u32(seed, MR_RNG_TEST, 0, 0, of) % n;
+}
 
 /* @after: stages with U, @inside: stages whose B carries the step; bit s. */
 static void check_commits(const char *sets, bool gpt, unsigned after, unsigned inside)
@@ -139,6 +146,34 @@ static void tied_inside_equals_after(void)
 			if (mr_kernels_find("auto", MR_F32))
 				compare(systems[i], "backend=auto precision=f32", optimizers[o], true);
 		}
+}
+
+/* Random products of what a tied table's step depends on. */
+static void tied_products_equal_after(void)
+{
+	static const char *const systems[] = {"sequential", "1f1b machine.workers=1", "gpipe machine.workers=1",
+					      "pipedream machine.workers=1"};
+	static const char *const optimizers[] = {"sgd", "momentum", "adamw", "nadam", "adamw optimizer.state=bf16",
+						 "momentum optimizer.state=int8"};
+	static const char *const kernels[] = {"f32 backend=fused machine.threads=2", "f32 backend=fused",
+					      "f32 backend=onednn", "bf16 backend=fused machine.threads=2",
+					      "bf16_pure backend=fused", "f32 backend=reference"};
+	static const char *const batches[] = {"1 train.microbatches=1", "4 train.microbatches=1",
+					      "8 train.microbatches=1", "8 train.microbatches=2"};
+
+	for (uint64_t seed = 1; seed <= PRODUCTS; seed++) {
+		uint32_t k = draw(seed, 0, 6), system = draw(seed, 1, 4);
+		char sets[400];
+
+		if (!mr_kernels_find(k == 2 ? "onednn" : k == 5 ? "reference" : "fused", k == 3 ? MR_BF16 : MR_F32))
+			continue;
+		snprintf(sets, sizeof(sets),
+			 "system.name=%s model.tied=true data.vocab=%s optimizer.name=%s precision=%s train.batch=%s "
+			 "train.norm_every=%u optimizer.weight_decay=0.1 train.seed=%u", systems[system],
+			 draw(seed, 2, 3) ? "byte" : "char", optimizers[draw(seed, 3, 6)], kernels[k],
+			 batches[draw(seed, 4, system == 3 ? 3 : 4)], draw(seed, 5, 3), (unsigned)seed);
+		compare(sets, "", "", true);
+	}
 }
 
 /* Against the engine, where the two uses have a gradient each; with an evaluation at the end, and a team of two
@@ -292,6 +327,7 @@ void mr_suite_inside(void)
 	MR_TEST(plans_without_clipping_step_inside);
 	MR_TEST(inside_equals_after);
 	MR_TEST(tied_inside_equals_after);
+	MR_TEST(tied_products_equal_after);
 	MR_TEST(few_equal_two_gradients);
 	MR_TEST(gradients_share_one_place);
 	MR_TEST(few_rows_are_stepped_apart);
