@@ -310,17 +310,28 @@ mr_status mr_state_copying_begin(mr_state *st, void *to, mr_state_copying **out)
 	return MR_OK;
 }
 
-void mr_state_copying_copy(void *arg, int list, size_t i)
+/* Blocks [@lo, @hi) of a tensor. */
+static void handle_range(const void *args, int64_t lo, int64_t hi)
+{
+	block *const *first = args;
+
+	for (int64_t i = lo; i < hi; i++)
+		handle(&(*first)[i]);
+}
+
+void mr_state_copying_copy(void *arg, int list, size_t i, const mr_kernels *k, mr_kctx *kc)
 {
 	copying *c = arg;
 	const mr_state_list *l[3] = {&c->state->model, &c->state->optimizer, &c->state->inflight};
 	const mr_saved_tensor *t = &l[list]->at[i];
-	uint64_t first = c->first[i + (list > 0 ? l[0]->n : 0) + (list > 1 ? l[1]->n : 0)];
+	block *first = &c->block[c->first[i + (list > 0 ? l[0]->n : 0) + (list > 1 ? l[1]->n : 0)]];
+	int64_t n = (int64_t)((t->bytes + STATE_BLOCK - 1) / STATE_BLOCK);
+	mr_ranges_args all = {.n = n, .weight = (int64_t)STATE_BLOCK, .fn = handle_range, .args = &first};
 
-	for (uint64_t k = first; k < c->list[2].end && c->block[k].of == t; k++) {
-		c->block[k].from = (const uint8_t *)t->data + (k - first) * STATE_BLOCK;
-		handle(&c->block[k]);
-	}
+	for (int64_t b = 0; b < n; b++)
+		first[b].from = (const uint8_t *)t->data + (uint64_t)b * STATE_BLOCK;
+	if (!kc || n < 2 || k->ranges(kc, &all) != MR_OK)
+		handle_range(&first, 0, n);
 }
 
 void mr_state_copying_end(mr_state_copying *c, double *squares, const mr_saved_tensor **bad)

@@ -32,7 +32,7 @@ typedef struct mr_state_copying mr_state_copying;
 mr_status mr_state_copying_begin(mr_state *st, void *to, mr_state_copying **out) MR_MUST_USE;
 
 /** Copy tensor @i of list @list: mr_snapshot_copy with @arg as the copy. Thread: any, one a tensor. */
-void mr_state_copying_copy(void *arg, int list, size_t i);
+void mr_state_copying_copy(void *arg, int list, size_t i, const mr_kernels *k, mr_kctx *kc);
 
 /** All tensors are copied: results as those of mr_state_copy; free @c. */
 void mr_state_copying_end(mr_state_copying *c, double *squares, const mr_saved_tensor **bad);

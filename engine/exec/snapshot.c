@@ -18,15 +18,12 @@ static bool may(const mr_run *run)
 	const mr_instead *h = &run->hooks.instead;
 	const mr_plan *p = run->c.plan;
 
-	if (run->c.ranks || run->c.shares || run->n_pipes != 1 || p->contract.flush != MR_FLUSH_NONE ||
-	    p->contract.coverage != MR_COVER_TRAIN || p->storage != MR_MODULO || mr_plan_stride(p) != 1 ||
-	    run->n_trained != run->n_stages || !features_may(run) || h->list || h->read || h->done || h->train)
+	if (run->c.ranks || run->c.shares || run->n_pipes != 1 || p->contract.coverage != MR_COVER_TRAIN ||
+	    mr_plan_stride(p) != 1 || run->n_trained != run->n_stages || !features_may(run) || h->list || h->read ||
+	    h->done || h->train || (p->storage != MR_MODULO && p->contract.flush == MR_FLUSH_NONE))
 		return false;
 	for (uint16_t s = 0; s < run->n_stages; s++)
 		if (mr_links_at(&run->train, 0, s)->n_kept)
-			return false;
-	for (uint16_t w = 0; w < run->n_workers; w++)
-		if (run->c.place->worker[w].n_threads != 1)
 			return false;
 	return true;
 }
@@ -180,7 +177,7 @@ bool mr_snapshot_complete(mr_run *run)
 		return false;
 	for (size_t i = 0; i < x->state.inflight.n; i++)
 		if (x->late[i])
-			x->copy(x->arg, 2, i);
+			x->copy(x->arg, 2, i, NULL, NULL);
 	return true;
 }
 
@@ -223,7 +220,7 @@ void mr_snapshot_pass(mr_worker *w, uint64_t step)
 				if (l == 2 && x->late[i])
 					w->n_late++;
 				else
-					x->copy(x->arg, l, i);
+					x->copy(x->arg, l, i, run->c.kernels, w->kc);
 	}
 	atomic_fetch_add_explicit(&x->n_passed, 1, memory_order_release);
 	if (!w->n_late) /* the last thing that is done to it: the caller may begin the next one */
@@ -237,7 +234,7 @@ void mr_snapshot_take(mr_worker *w, uint16_t s, uint32_t in)
 
 	if (i == SIZE_MAX || !x->late[i])
 		return;
-	x->copy(x->arg, 2, i);
+	x->copy(x->arg, 2, i, w->run->c.kernels, w->kc);
 	x->late[i] = 0;
 	if (!--w->n_late)
 		atomic_fetch_add_explicit(&x->n_whole, 1, memory_order_release);

@@ -5,7 +5,7 @@
  * is whole although workers pass it at different times. What belongs to a stage only its worker changes, and copies as
  * it passes: weights, optimizer state, slots and their inputs. An activation on its way, which the stage before has
  * sent before its pause point and the stage takes behind its own, is copied right before the F that takes it. No
- * gradient is on its way there, as all stages have the same version.
+ * gradient is on its way there, as all stages have the same version. Of a plan that flushes nothing is on its way.
  *
  * Thread: the caller's lists, arms and ends; workers pass. The members but the atomics belong to the caller until it
  * has armed the snapshot, then each tensor to the worker of its stage, and to the caller again once it is whole.
@@ -19,8 +19,9 @@
 
 #define MR_SNAPSHOT_NONE UINT64_MAX
 
-/* Copy tensor @i of list @list (0 model, 1 optimizer, 2 inflight) of the state now. Thread: its worker's. */
-typedef void mr_snapshot_copy(void *arg, int list, size_t i);
+/* Copy tensor @i of list @list (0 model, 1 optimizer, 2 inflight) of the state now, by the threads of @kc, or by the
+ * calling one where that is NULL. Thread: its worker's, the leader of @kc. */
+typedef void mr_snapshot_copy(void *arg, int list, size_t i, const mr_kernels *k, mr_kctx *kc);
 
 /* The tensors of a stage in the three lists: [first, end) of each. In the last one, inputs of the model begin at
  * `inputs`, and activations that the stage before has sent at `sent`. */
@@ -40,9 +41,8 @@ struct mr_snapshot {
 	_Alignas(64) _Atomic uint32_t n_whole;   /* workers that have copied all */
 };
 
-/** Give @run a snapshot (run->snapshot) if its states can be copied so: of one pipe that never drains, on workers of
- * one process with one thread each, without dropped activations, and without features that save something. Errors:
- * MR_ERESOURCE. */
+/** Give @run a snapshot (run->snapshot) if its states can be copied so: of one pipe, on workers of one process,
+ * without dropped activations, and without features that save something. Errors: MR_ERESOURCE. */
 mr_status mr_snapshot_open(mr_run *run) MR_MUST_USE;
 void mr_snapshot_close(mr_run *run);
 

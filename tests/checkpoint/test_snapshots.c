@@ -16,9 +16,10 @@
 
 #define BASE \
 	"data.name=synthetic data.features=8 data.classes=4 data.samples=400 train.steps=60 train.batch=8 " \
-	"optimizer.lr=0.01 machine.threads=1 backend=reference checkpoint.every=7 "
-#define CASES 24
+	"optimizer.lr=0.01 checkpoint.every=7 "
+#define CASES 60
 #define FURTHER 3 /* steps behind the save */
+#define FLUSHES 5 /* systems before the first one that flushes */
 
 static mr_job job;
 static mr_session session;
@@ -185,36 +186,45 @@ static void products(void)
 {
 	static const char *const system[] = {"pipedream", "pipedream system.vertical_sync=true",
 					     "pipedream_2bw train.microbatches=4", "wpipe train.microbatches=4",
-					     "paci train.microbatches=4"};
+					     "paci train.microbatches=4", "1f1b train.microbatches=4",
+					     "gpipe train.microbatches=4", "zb_h1 train.microbatches=4",
+					     "interleaved train.microbatches=4", "sequential train.microbatches=2"};
 	static const char *const model[] = {"mlp model.hidden=[24,24,24,24,24,24,24,24]",
 					    "mlp model.hidden=[130,7,64,31,5,17,40,20]"};
 	static const char *const optimizer[] = {"adamw", "sgd", "momentum", "muon"};
 	static const char *const precision[] = {"f64", "f32", "bf16", "bf16_pure"};
-	uint32_t n = 0, n_early = 0, of_pipedream = 0;
+	static const char *const kernels[] = {"reference machine.threads=1", "fused machine.threads=2"};
+	uint32_t n = 0, n_early = 0, of_pipedream = 0, of_flushing = 0, of_teams = 0;
 
 	for (seed = 1; seed <= CASES; seed++) {
 		char with[400];
 		uint64_t step;
-		const char *s;
+		uint32_t which, team, type;
 		bool early;
 
 		drawn = 0;
-		s = system[draw(5)];
+		which = draw(sizeof(system) / sizeof(system[0]));
+		type = draw(4);
+		team = type && mr_kernels_find("fused", type == 1 ? MR_F32 : MR_BF16) ? draw(2) : 0;
 		snprintf(with, sizeof(with),
-			 "system.name=%s model.name=%s optimizer.name=%s precision=%s machine.workers=%u", s,
-			 model[draw(2)], optimizer[draw(4)], precision[draw(4)], 1 + draw(4));
+			 "system.name=%s model.name=%s optimizer.name=%s precision=%s backend=%s machine.workers=%u",
+			 system[which], model[draw(2)], optimizer[draw(4)], precision[type], kernels[team],
+			 1 + draw(4));
 		step = 1 + draw(12);
 		hold_up(1000 + draw(15000), 1 + draw(2));
 		if (one(with, step, &early)) {
 			n++;
 			n_early += early;
-			of_pipedream += !strcmp(s, "pipedream");
+			of_pipedream += !which;
+			of_flushing += which >= FLUSHES;
+			of_teams += team;
 		}
 	}
 	hold_up(0, 0);
 	CU_ASSERT(n >= CASES / 4);
 	CU_ASSERT(n_early || !HOLDS_UP);
-	CU_ASSERT(of_pipedream >= 2);
+	CU_ASSERT(of_pipedream >= 2 && of_flushing >= CASES / 4);
+	CU_ASSERT(of_teams >= 4 || !mr_kernels_find("fused", MR_F32));
 }
 
 void mr_suite_snapshots(void);
