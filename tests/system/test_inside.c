@@ -282,7 +282,7 @@ static void few_rows_are_stepped_apart(void)
 	CU_ASSERT_FALSE(steps_rows(FEW_64 " train.microbatches=2"));
 	CU_ASSERT_FALSE(steps_rows(FEW_64 " " BIG));
 	CU_ASSERT_FALSE(steps_rows(FEW_64 " optimizer.name=muon"));
-	CU_ASSERT_FALSE(steps_rows(FEW_64 " backend=auto precision=f32 optimizer.state=bf16"));
+	CU_ASSERT_FALSE(steps_rows(FEW_64 " precision=f32 optimizer.state=bf16"));
 }
 
 static void refuse(const char *sets, bool gpt, double clip, const char *word)
