@@ -39,7 +39,7 @@ static uint64_t done_at(const mr_run *run, uint8_t pipe, uint16_t s, const mr_cu
 			bool counts = forward ? in->op == MR_OP_F : in->op == MR_OP_B || in->op == MR_OP_W;
 
 			if (in->stage == s && in->pipe == pipe && counts)
-				sum += sec == MR_BODY ? c->n : c->section == MR_BODY || i < c->at;
+				sum += in->span * (sec == MR_BODY ? c->n : c->section == MR_BODY || i < c->at);
 		}
 	}
 	return sum;

@@ -188,7 +188,9 @@ static void products(void)
 					     "pipedream_2bw train.microbatches=4", "wpipe train.microbatches=4",
 					     "paci train.microbatches=4", "1f1b train.microbatches=4",
 					     "gpipe train.microbatches=4", "zb_h1 train.microbatches=4",
-					     "interleaved train.microbatches=4", "sequential train.microbatches=2"};
+					     "interleaved train.microbatches=4", "sequential train.microbatches=2",
+					     "1f1b train.microbatches=4 system.merge_w=2",
+					     "1f1b train.microbatches=8 system.merge_w=4"};
 	static const char *const model[] = {"mlp model.hidden=[24,24,24,24,24,24,24,24]",
 					    "mlp model.hidden=[130,7,64,31,5,17,40,20]"};
 	static const char *const optimizer[] = {"adamw", "sgd", "momentum", "muon"};
