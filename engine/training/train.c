@@ -431,7 +431,7 @@ static mr_status course(mr_train *t)
 		st = mr_train_save_passed(t, st);
 		if (st == MR_OK)
 			t->predicted_bytes = mr_session_predicted_bytes(&t->s);
-		if (st == MR_OK && t->error != MR_OK)
+		if (st != MR_ESTALLED && t->error != MR_OK) /* which came before an error of the run */
 			st = mr_fail(t->error, "%s", t->error_text);
 		if (st == MR_OK && (mr_checkpoint_writer_failed(t->writer) || t->ends_hung))
 			st = mr_train_finish_save(t);

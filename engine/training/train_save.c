@@ -179,5 +179,6 @@ mr_status mr_train_save_passed(mr_train *t, mr_status st)
 		saved = land(t);
 	else
 		give_up(t);
-	return st == MR_OK ? saved : mr_fail(st, "%s", why);
+	/* What is wrong with the state of an earlier step comes first, as it does where workers pause for the save. */
+	return st == MR_OK || saved != MR_OK ? saved : mr_fail(st, "%s", why);
 }
