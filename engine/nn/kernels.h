@@ -100,6 +100,11 @@ typedef struct mr_gemm {
 	const void *fuse_act_backward_aux;
 	const void *addend; /* [m, n], not C: added last, with the bits of `sum` afterwards; excludes ta, add and act.
 	                       NULL: none */
+	void *packed;       /* of products that all have one B: mr_kernels.packed_bytes of memory where the backend
+	                       keeps it as it reads it fastest, which the call with @packs fills; only with bias beside.
+	                       NULL: B is read where it lies, with the same bits */
+	bool packs;
+	bool backward;      /* with @packed, in every second product: B is read from its end, which L2 still holds */
 } mr_gemm;
 
 /* The class of operand @which: 0: A, 1: B, 2: C. */
@@ -438,6 +443,8 @@ struct mr_kernels {
 	uint64_t l2_bytes; /* of a core, by which products are cut; 0: not known. No bit depends on it */
 	/** The code that executes this call in a context with @n_threads. (nn/recorder.h) */
 	mr_kernel_by (*executor)(const mr_kernels *k, uint32_t n_threads, const struct mr_kernel_call *c);
+	/** Bytes of mr_gemm.packed for this product; 0: it is as fast without. NULL: always 0. */
+	size_t (*packed_bytes)(const mr_kernels *k, const mr_gemm *g);
 	/* NULL in backends without mr_kernels.recurrence, in which an LSTM goes row by row by products and `cell`. */
 	/** Does `recurrence` execute this one, in every context? The room that it needs. For planning: slow. */
 	bool (*recurrence_room)(const mr_kernels *k, const mr_recurrence *r, mr_recurrence_room *out);

@@ -1,11 +1,13 @@
 /*
  * test_recurrent.c - state that an LSTM or GRU carries from window to window, against PyTorch; the masks of a step: of
- * weights, of words, and of the columns of a sample; and the layer as one operation of oneDNN, beside row by row.
+ * weights, of words, and of the columns of a sample; the layer as one operation of oneDNN, beside row by row; and with
+ * packed weights.
  */
 #include <math.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/rng.h"
 #include "check.h"
 #include "golden_files.h"
 #include "layer_rig.h"
@@ -315,6 +317,79 @@ static void whole_layers_equal_rows(void)
 			check_whole(&cases[i], threads);
 }
 
+/* --- weights that are packed for all steps ------------------------------------------------------------ */
+
+static uint64_t seed, drawn;
+
+static uint32_t draw(uint32_t n)
+{
+	return mr_rng_u32(seed, MR_RNG_TEST, 0, 0, drawn++) % n;
+}
+
+static void check_bits(const layer_rig *got, const layer_rig *want, const void *a, const void *b, int64_t n,
+		       const char *what)
+{
+	size_t bytes = (size_t)n * sizeof(float);
+
+	if (memcmp(a, b, bytes))
+		fprintf(stderr, "\nseed %llu, %s in %s, %lld of %lld samples of %lld rows to %lld: %s differs\n",
+			(unsigned long long)seed, got->what->layer, got->k->name, (long long)got->call.samples,
+			(long long)got->samples, (long long)got->what->in[0].rows, (long long)got->what->cfg.out, what);
+	CU_ASSERT_FATAL(!memcmp(a, b, bytes));
+	CU_ASSERT_EQUAL(got->call.samples, want->call.samples);
+}
+
+/* @one: with room for @samples samples, called with @n of them; as without packed weights. */
+static void check_packed(const layer_case *one, const mr_kernels *k, int64_t samples, int64_t n, uint32_t threads)
+{
+	mr_kernels plain = *k;
+	layer_rig a, b, *both[] = {&a, &b};
+
+	plain.packed_bytes = NULL;
+	rig_init(&a, one, k, samples, seed), rig_init(&b, one, &plain, samples, seed);
+	for (int i = 0; i < 2; i++) {
+		k->ctx_destroy(both[i]->kc);
+		MR_CHECK_OK(k->ctx_create(k, threads, &both[i]->kc));
+		both[i]->call.kc = both[i]->kc;
+		both[i]->call.samples = n;
+		rig_forward(both[i]);
+		rig_input(both[i]);
+		rig_weight(both[i]);
+	}
+	CU_ASSERT(a.needs.scratch > b.needs.scratch);
+	check_bits(&a, &b, a.y[0], b.y[0], n * one->in[0].rows * one->cfg.out, "y");
+	check_bits(&a, &b, a.dx[0], b.dx[0], n * one->in[0].rows * one->in[0].cols, "dx");
+	for (uint32_t i = 0; i < a.n_params; i++)
+		check_bits(&a, &b, a.dw[i], b.dw[i], rig_n_w(&a, i), params[i]);
+	rig_fini(&a), rig_fini(&b);
+}
+
+/* Random layers, backends and threads; also calls with fewer samples than there is room for, as the last ones of
+ * an evaluation. */
+static void packed_weights_change_no_bits(void)
+{
+	uint32_t n = 0;
+
+	for (seed = 1; seed <= 60; seed++) {
+		layer_case one = {.in = {{0}}};
+		const mr_kernels *k;
+		int64_t samples;
+
+		drawn = 0;
+		one.layer = draw(2) ? "lstm" : "gru";
+		one.cfg = (mr_layer_cfg){.out = 150 + draw(40), .reverse = draw(4) == 0, .rate = draw(3) ? 0 : 0.3};
+		one.in[0] = (mr_shape){.rows = 8 + draw(5), .cols = 3 + draw(40)};
+		k = mr_kernels_find(draw(2) ? "fused" : "auto", MR_F32);
+		samples = 1 + draw(40);
+		if (!k || !k->packed_bytes ||
+		    !k->packed_bytes(k, &(mr_gemm){.m = 1, .n = one.cfg.out, .k = 3 * one.cfg.out, .tb = true}))
+			continue;
+		check_packed(&one, k, samples, 1 + draw((uint32_t)samples), 1 + draw(2));
+		n++;
+	}
+	CU_ASSERT(n == 60 || !mr_kernels_find("fused", MR_F32) || strcmp(mr_kernels_isa(MR_F32), "avx512") != 0);
+}
+
 void mr_suite_recurrent(void);
 
 void mr_suite_recurrent(void)
@@ -325,4 +400,5 @@ void mr_suite_recurrent(void)
 	MR_TEST(words_of_a_step_have_one_mask);
 	MR_TEST(samples_have_masks_of_columns);
 	MR_TEST(whole_layers_equal_rows);
+	MR_TEST(packed_weights_change_no_bits);
 }

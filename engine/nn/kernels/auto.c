@@ -86,6 +86,7 @@ const mr_kernels mr_kernels_auto_f32 = {
 	.gelu_aux = "slope of GELU", /* as fused */
 	.choices = &mr_choices_built_in,
 	.executor = executor,
+	.packed_bytes = mr_fused_packed_bytes,
 	.recurrence_room = recurrence_room,
 	.takes_recurrence = takes_recurrence,
 #define MR_KERNEL_PART(type, id, args) .id = mr_fused_##id,

@@ -49,7 +49,19 @@ typedef struct places {
 	size_t step_gates, step;    /* bytes of one step's gates, and of its y; of all samples, aligned */
 	size_t carry;
 	size_t masked;              /* bytes of weight_hh through its mask; 0: none */
+	mr_gemm of_y, to_y;         /* the products of a step with weight_hh, forward and backward; */
+	size_t packed[2];           /* bytes of weight_hh packed for each of them; 0: it is not */
 } places;
+
+/* Steps from which weight_hh is packed for them. */
+enum { PACKED_STEPS = 8 };
+
+/* Of @samples samples. */
+static size_t packed_bytes(const mr_kernels *k, mr_gemm g, int64_t samples, int64_t steps)
+{
+	g.m = samples;
+	return k && k->packed_bytes && steps >= PACKED_STEPS ? mr_layer_align(k->packed_bytes(k, &g)) : 0;
+}
 
 static places find(mr_cell_kind kind, const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k)
 {
@@ -61,6 +73,10 @@ static places find(mr_cell_kind kind, const mr_layer_cfg *cfg, const mr_shape *i
 		.width = mr_cell_gates(kind) * cfg->out,
 	};
 
+	p.of_y = (mr_gemm){.m = samples, .n = p.width, .k = cfg->out, .bias = true};
+	p.to_y = (mr_gemm){.m = samples, .n = cfg->out, .k = p.width, .tb = true};
+	p.packed[0] = packed_bytes(k, p.of_y, samples, p.t);
+	p.packed[1] = packed_bytes(k, p.to_y, samples, p.t);
 	p.gates = mr_layer_align(mr_layer_bytes(k, p.rows * p.width));
 	p.memory = mr_layer_align(mr_layer_compute_bytes(k, p.rows * cfg->out));
 	p.step_gates = mr_layer_align(mr_layer_bytes(k, samples * p.width));
@@ -112,6 +128,8 @@ void mr_recurrent_needs(mr_cell_kind kind, const mr_layer_cfg *cfg, const mr_sha
 			const mr_kernels *k, mr_layer_needs *out)
 {
 	places p = find(kind, cfg, in, samples, k);
+	/* Of one sample, for calls with fewer samples: the most, since only many of them are not packed for. */
+	size_t to_f = packed_bytes(k, p.of_y, 1, p.t), to_i = p.carry + packed_bytes(k, p.to_y, 1, p.t);
 	double flops = 2.0 * (double)p.rows * (double)p.width;
 	size_t y = mr_layer_align(mr_layer_bytes(k, p.rows * cfg->out));
 	mr_recurrence r = recurrence_of(kind, cfg, in, samples);
@@ -135,9 +153,10 @@ void mr_recurrent_needs(mr_cell_kind kind, const mr_layer_cfg *cfg, const mr_sha
 	mr_saved_add(&out->kept, "gradients of gates", p.gates);
 	if (kind == MR_CELL_GRU)
 		mr_saved_add(&out->kept, "gradients of gates that y feeds", p.gates);
-	/* F: gates and y of a step. I: gradients of both, and the carry. W: y of the rows before. All: weight_hh, or
-	 * its gradient, through the mask. */
-	out->scratch = p.masked + (p.step_gates + p.step + p.carry > y ? p.step_gates + p.step + p.carry : y);
+	/* F: gates and y of a step. I: gradients of both, and the carry. Both: weight_hh, packed. W: y of the rows
+	 * before. All: weight_hh, or its gradient, through the mask. */
+	out->scratch = p.step_gates + p.step + (to_f > to_i ? to_f : to_i);
+	out->scratch = p.masked + (out->scratch > y ? out->scratch : y);
 }
 
 /* weight_hh for F and I: through the mask of its step, at @room, if it has one. */
@@ -248,6 +267,15 @@ static part part_of(const mr_layer_call *c, const places *p, int64_t i, int64_t 
 	return q;
 }
 
+/* @g, the product of the @i-th step with weight_hh, which the first one packs into @room. */
+static const mr_gemm *product_of(mr_gemm *g, int64_t i, size_t packed, void *room)
+{
+	g->packed = packed ? room : NULL;
+	g->packs = i == 0;
+	g->backward = i % 2;
+	return g;
+}
+
 /* Samples that one call of the cell processes in step @i. */
 static int64_t samples_at_once(const mr_layer_call *c, int64_t i)
 {
@@ -335,7 +363,6 @@ mr_status mr_recurrent_forward(mr_cell_kind kind, const mr_layer_call *c)
 	char *fed = (char *)c->scratch + p.masked, *y = fed + p.step_gates;
 	const void *w;
 	mr_gemm of_x = {.m = p.rows, .n = p.width, .k = p.in, .bias = true};
-	mr_gemm of_y = {.m = c->samples, .n = p.width, .k = h, .bias = true};
 	mr_recurrence whole;
 
 	if (c->past)
@@ -351,7 +378,8 @@ mr_status mr_recurrent_forward(mr_cell_kind kind, const mr_layer_call *c)
 	for (int64_t i = 0; i < p.t; i++) {
 		int64_t n = samples_at_once(c, i);
 
-		MR_TRY(k->gemm(c->kc, &(mr_gemm_args){.g = &of_y, .a = y, .b = w, .bias = c->w[3], .c = fed}));
+		MR_TRY(k->gemm(c->kc, &(mr_gemm_args){.g = product_of(&p.of_y, i, p.packed[0], y + p.step),
+						      .a = y, .b = w, .bias = c->w[3], .c = fed}));
 		for (int64_t s = 0; s < c->samples; s += n) {
 			part q = part_of(c, &p, i, s, n);
 			int64_t r = row_at(&p, s, q.row);
@@ -382,7 +410,6 @@ mr_status mr_recurrent_backward_input(mr_cell_kind kind, const mr_layer_call *c)
 	char *db = kind == MR_CELL_GRU ? da + p.gates : NULL;
 	char *fed = (char *)c->scratch + p.masked, *dy = fed + p.step_gates, *carry = dy + p.step;
 	const void *w;
-	mr_gemm to_y = {.m = c->samples, .n = h, .k = p.width, .tb = true};
 	mr_gemm to_x = {.m = p.rows, .n = p.in, .k = p.width, .tb = true, .add = c->dx_add[0]};
 	mr_recurrence whole;
 
@@ -414,7 +441,9 @@ mr_status mr_recurrent_backward_input(mr_cell_kind kind, const mr_layer_call *c)
 			MR_TRY(k->cell_backward(c->kc, &o));
 		}
 		if (i)
-			MR_TRY(k->gemm(c->kc, &(mr_gemm_args){.g = &to_y, .a = fed, .b = w, .c = dy}));
+			MR_TRY(k->gemm(c->kc, &(mr_gemm_args){.g = product_of(&p.to_y, p.t - 1 - i, p.packed[1],
+									      carry + p.carry),
+							      .a = fed, .b = w, .c = dy}));
 	}
 	return c->dx[0] ? k->gemm(c->kc, &(mr_gemm_args){.g = &to_x, .a = da, .b = c->w[0], .c = c->dx[0]}) : MR_OK;
 }

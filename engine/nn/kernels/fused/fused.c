@@ -191,6 +191,12 @@ static bool is_ours(const mr_kctx *kc, const mr_gemm *g, bool step)
 	return mr_gemm_has_kernel(g, kc->n_threads, step) && !(kc->chooses && mr_chosen_gemm(&kc->chosen, g));
 }
 
+size_t mr_fused_packed_bytes(const mr_kernels *k, const mr_gemm *g)
+{
+	(void)k;
+	return mr_gemm_packed_bytes(vec_of_cpu(), g);
+}
+
 /* By oneDNN; GELU and the sums of columns are computed after it. */
 static mr_status library_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c,
 			      void *aux)
@@ -598,6 +604,7 @@ const mr_kernels mr_kernels_fused_f32 = {
 	.refusal = mr_kernels_fused_refusal,
 	.gelu_aux = "slope of GELU",
 	.executor = mr_fused_executor,
+	.packed_bytes = mr_fused_packed_bytes,
 #define MR_KERNEL_PART(type, id, args) .id = id,
 #define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) .id = id,
 #include "nn/kernels.def"

@@ -46,6 +46,9 @@ struct mr_kctx {
 	mr_status mr_fused_##id(mr_kctx *kc, const mr_##id##_args *o) MR_MUST_USE;
 #include "nn/kernels.def"
 
+/** mr_kernels.packed_bytes in f32. */
+size_t mr_fused_packed_bytes(const mr_kernels *k, const mr_gemm *g);
+
 /** Convolutions and their gradients by oneDNN, whatever winograd.h would take. */
 mr_status mr_library_conv(mr_kctx *kc, const mr_conv_args *o) MR_MUST_USE;
 mr_status mr_library_conv_backward_input(mr_kctx *kc, const mr_conv_backward_input_args *o) MR_MUST_USE;

@@ -35,6 +35,7 @@ const mr_kernels mr_kernels_fused_bf16 = {
 	.refusal = mr_kernels_fused_bf16_refusal,
 	.gelu_aux = "slope of GELU",
 	.executor = mr_bf16_executor,
+	.packed_bytes = mr_bf16_packed_bytes,
 #define MR_KERNEL_PART(type, id, args) .id = mr_fused_##id,
 #define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) .id = BF16_##bf16(id),
 #include "nn/kernels.def"
@@ -47,6 +48,7 @@ const mr_kernels mr_kernels_auto_bf16 = {
 	.gelu_aux = "slope of GELU",
 	.choices = &mr_choices_built_in,
 	.executor = mr_chosen_bf16_executor,
+	.packed_bytes = mr_bf16_packed_bytes,
 #define MR_KERNEL_PART(type, id, args) .id = mr_fused_##id,
 #define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) .id = AUTO_##bf16(id),
 #include "nn/kernels.def"
@@ -58,6 +60,7 @@ const mr_kernels mr_kernels_fused_bf16_pure = {
 	.refusal = mr_kernels_fused_bf16_refusal,
 	.gelu_aux = "slope of GELU",
 	.executor = mr_bf16_executor,
+	.packed_bytes = mr_bf16_packed_bytes,
 #define MR_KERNEL_PART(type, id, args) .id = mr_fused_##id,
 #define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) .id = PURE_##bf16(id),
 #include "nn/kernels.def"
@@ -70,6 +73,7 @@ const mr_kernels mr_kernels_auto_bf16_pure = {
 	.gelu_aux = "slope of GELU",
 	.choices = &mr_choices_built_in,
 	.executor = mr_bf16_executor,
+	.packed_bytes = mr_bf16_packed_bytes,
 #define MR_KERNEL_PART(type, id, args) .id = mr_fused_##id,
 #define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) .id = PURE_##bf16(id),
 #include "nn/kernels.def"

@@ -124,6 +124,20 @@ static void pack(const work *w, bool a, int64_t at, int64_t n, uint32_t *dst)
 	}
 }
 
+/* Where block @at of B lies in this round, in what was packed for many products. */
+static uint32_t *kept(const work *w, int64_t at)
+{
+	return w->g->packed + operand_words(w, false, w->round * blocks_of(w->g->n) + at);
+}
+
+static void pack_kept(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const work *w = args;
+
+	(void)worker;
+	pack(w, false, lo * MR_BLOCK, least(hi * MR_BLOCK, w->g->n) - lo * MR_BLOCK, kept(w, lo));
+}
+
 /* Packs blocks @lo to @hi of the operand that all threads share. */
 static void pack_shared(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
@@ -281,7 +295,7 @@ static void unit_in_place(const work *w, int64_t first, int64_t end, float *turn
 /* Words of a unit's part of the operand that units pack by themselves, or of a block that is turned. */
 static size_t unit_words(const work *w)
 {
-	return w->in_place ? BLOCK_SUMS : operand_words(w, w->by_rows, w->unit);
+	return w->in_place ? BLOCK_SUMS : w->g->packed ? 0 : operand_words(w, w->by_rows, w->unit);
 }
 
 static void one_unit(const work *w, int64_t unit, uint32_t *own)
@@ -294,11 +308,20 @@ static void one_unit(const work *w, int64_t unit, uint32_t *own)
 		unit_in_place(w, first, end, (float *)(void *)own, sums);
 		return;
 	}
-	pack(w, w->by_rows, at, least(end * MR_BLOCK, w->by_rows ? g->m : g->n) - at, own);
+	if (!g->packed)
+		pack(w, w->by_rows, at, least(end * MR_BLOCK, w->by_rows ? g->m : g->n) - at, own);
 	if (w->by_rows)
 		unit_of_rows(w, first, end, own, sums);
 	else
-		unit_of_columns(w, first, end, own, sums);
+		unit_of_columns(w, first, end, g->packed ? kept(w, first) : own, sums);
+}
+
+/* The unit that is computed in the place of @unit, of the same thread: all backward where the product goes so. */
+static int64_t turned_unit(const work *w, int64_t unit)
+{
+	int64_t part = ((unit + 1) * w->n_share - 1) / w->units, from = w->units * part / w->n_share;
+
+	return w->g->backward ? from + w->units * (part + 1) / w->n_share - 1 - unit : unit;
 }
 
 static void all_units(const void *args, int64_t lo, int64_t hi, uint32_t worker)
@@ -308,7 +331,7 @@ static void all_units(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 
 	(void)lo, (void)hi;
 	while ((unit = mr_share_take(w->s->share.at, w->n_share, worker, 1, &end)) >= 0)
-		one_unit(w, unit, (uint32_t *)w->s->own.at + worker * w->s->own_words);
+		one_unit(w, turned_unit(w, unit), (uint32_t *)w->s->own.at + worker * w->s->own_words);
 	if (w->g->engine->release)
 		w->g->engine->release();
 }
@@ -336,6 +359,15 @@ static bool reads_in_place(const mr_block_gemm *g)
 	return g->tb ? g->m >= TURNED_LEAST && g->m <= TURNED_MOST : g->m <= STORED_ROWS && g->n % MR_BLOCK == 0;
 }
 
+size_t mr_block_packed_bytes(const mr_block_gemm *g)
+{
+	work w = {.g = g};
+
+	plan_rounds(&w, g);
+	return g->m >= g->n || (g->m > STORED_ROWS && reads_in_place(g))
+		       ? 0 : operand_words(&w, false, w.rounds * blocks_of(g->n)) * sizeof(uint32_t);
+}
+
 /* Half of L2 is reserved for the part of B that stays there. Gradients use units of rows where there are enough rows
  * for all threads. The parts follow L2 whatever L3 delivers: on a core with 1 MiB of L2 that reads its 32 MiB of L3
  * half as fast as L2, parts for 2 to 8 MiB made most products 0 to 10 % slower, gradients of 16 rows up to 80 %. */
@@ -347,7 +379,7 @@ static void plan_units(work *w, const mr_block_gemm *g, uint32_t n_threads)
 
 	panels = panels < 1 ? 1 : panels;
 	w->by_rows = g->m >= g->n || (whole && row_blocks >= UNITS * (int64_t)n_threads);
-	w->in_place = !w->by_rows && reads_in_place(g);
+	w->in_place = !w->by_rows && !g->packed && reads_in_place(g);
 	w->swapped = w->in_place && g->tb;
 	w->blocks = w->by_rows ? row_blocks : col_blocks;
 	w->others = w->by_rows ? col_blocks : row_blocks;
@@ -386,6 +418,8 @@ mr_status mr_block_gemm_run(const mr_block_gemm *g, uint32_t n_threads, mr_block
 		w.first = w.round * w.round_pairs;
 		w.now = least(w.round_pairs, w.pairs - w.first);
 		mr_team_run(n_threads, pack_shared, &w, w.others, 1, MR_BLOCK * w.now);
+		if (g->packed && g->packs)
+			mr_team_run(n_threads, pack_kept, &w, w.blocks, 1, MR_BLOCK * w.now);
 		mr_share_init(s->share.at, w.n_share, w.units);
 		mr_team_run_pieces(w.n_share, all_units, &w, w.units, 1);
 	}

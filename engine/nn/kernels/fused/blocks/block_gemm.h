@@ -9,11 +9,12 @@
  * over the 50257 columns of a head would lose digits, and so are gradients in bf16, which are rounded once. Bits depend
  * only on the shape and on the engine.
  *
- * Weights are read where they are stored if there are few rows of activations, by engines that can: x W interleaves two
- * rows of W in registers, and dz W^T is computed as its transpose, with rows of W, which are rows of pairs already, in
- * the place of A. Otherwise they are packed anew for each micro-batch that reads a version. To keep the panels made F
- * and I of 32 rows 20 % faster when nothing else ran between them, but whole steps of 6 layers of 1024 with 8 to 64
- * rows a micro-batch and 2 to 8 of them a step 0 to 5 % slower: there is more to write and to read.
+ * Weights are read where they are stored if there are few rows of activations, by engines that can: x W interleaves
+ * two rows of W in registers, and dz W^T is computed as its transpose, with rows of W, which are rows of pairs
+ * already, in the place of A. Otherwise they are packed anew for each micro-batch that reads a version, but for all
+ * steps of a recurrent layer at once (mr_gemm.packed). To keep the panels made F and I of 32 rows 20 % faster when
+ * nothing else ran between them, but whole steps of 6 layers of 1024 with 8 to 64 rows a micro-batch and 2 to 8 of
+ * them a step 0 to 5 % slower: there is more to write and to read.
  */
 #ifndef MR_KERNELS_BLOCK_GEMM_H
 #define MR_KERNELS_BLOCK_GEMM_H
@@ -30,6 +31,8 @@ typedef struct mr_block_gemm {
 	bool ta, tb;
 	uint32_t pieces;                  /* of A and B, @k each, one after the other */
 	const uint16_t *const *as, *const *bs;
+	uint32_t *packed;                 /* as mr_gemm.packed, in all rounds; NULL: none */
+	bool packs, backward;
 	mr_block_out out;
 } mr_block_gemm;
 
@@ -44,6 +47,9 @@ typedef struct mr_block_scratch {
 	mr_scratch share;                 /* mr_share [n_threads] */
 	size_t own_words;                 /* of this call */
 } mr_block_scratch;
+
+/** Bytes of @g->packed; 0: B is read where it is stored, or all threads share it. */
+size_t mr_block_packed_bytes(const mr_block_gemm *g);
 
 /** Errors: MR_ERESOURCE, and then nothing was computed. */
 mr_status mr_block_gemm_run(const mr_block_gemm *g, uint32_t n_threads, mr_block_scratch *s) MR_MUST_USE;

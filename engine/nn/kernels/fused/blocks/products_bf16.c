@@ -118,9 +118,22 @@ static mr_status our_product(mr_kctx *kc, const mr_gemm *g, uint32_t n, const vo
 			     .pieces = n,
 			     .as = (const uint16_t *const *)a,
 			     .bs = (const uint16_t *const *)b,
+			     .packed = g->packed,
+			     .packs = g->packs,
+			     .backward = g->backward,
 			     .out = *out};
 
 	return mr_block_gemm_run(&all, kc->n_threads, &kc->block);
+}
+
+size_t mr_bf16_packed_bytes(const mr_kernels *k, const mr_gemm *g)
+{
+	const char *why;
+	const mr_block_engine *engine = mr_block_engine_find(&why);
+	mr_block_gemm of = {.engine = engine, .m = g->m, .n = g->n, .k = g->k, .ta = g->ta, .tb = g->tb, .pieces = 1};
+
+	(void)k;
+	return engine ? mr_block_packed_bytes(&of) : 0;
 }
 
 /* The same by what the table of choices names for this shape. */

@@ -24,8 +24,13 @@
 #define TALL_ROWS 256
 #define TALL_ELEMENTS 8192
 
+/* Elements of B from which packing pays, if the rows of a dozen products or more need it. */
+#define PACKED_ELEMENTS 65536
+
 static mr_gemm_order order_of(const mr_gemm *g)
 {
+	if (g->packed)
+		return MR_GEMM_PACKED;
 	if ((g->ta ? g->k : g->m) > MOST_ROWS)
 		return MR_GEMM_TALL;
 	if (g->ta)
@@ -43,6 +48,15 @@ bool mr_gemm_has_kernel(const mr_gemm *g, uint32_t n_threads, bool step)
 	default:
 		return true;
 	}
+}
+
+size_t mr_gemm_packed_bytes(const mr_vec *vec, const mr_gemm *g)
+{
+	const mr_vec_order *o = vec->order[MR_GEMM_PACKED];
+
+	if (!o || g->m > MR_GEMM_PACKED_ROWS || g->n * g->k < PACKED_ELEMENTS)
+		return 0;
+	return (size_t)((g->n + o->cols - 1) / o->cols * o->cols * g->k) * sizeof(float);
 }
 
 bool mr_gemm_adds(const mr_gemm *g, uint32_t n_threads)
@@ -101,7 +115,8 @@ static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, 
 	/* Along the longer side, so that what every thread packs for itself is the shorter one; where a batch is large
 	 * along its rows, in which threads meet from layer to layer. A million multiply-adds is where
 	 * two threads begin to pay: below, what they pass each other costs more (measured at 128 and 256 columns). */
-	v->by_rows = v->ta ? v->m >= v->n
+	v->by_rows = order == MR_GEMM_PACKED ? false
+		     : v->ta ? v->m >= v->n
 			   : order == MR_GEMM_TALL || v->m > v->n ||
 				     (order == MR_GEMM_STRIPS && strips_by_rows(v, n_threads));
 	n = v->by_rows ? v->m : v->n;
@@ -134,11 +149,16 @@ mr_status mr_gemm_run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s,
 			 .addend = g->addend,
 			 .factor = g->fuse_act_backward == MR_ACT_GELU ? g->fuse_act_backward_aux : NULL,
 			 .c = c,
+			 .packed = g->packed,
+			 .backward = g->backward,
 			 .slope = slope,
 			 .step = step,
 			 .sums = g->colsum_b};
 	mr_gemm apart = *g;
 
+	if (g->packed && g->packs)
+		mr_team_run(n_threads, vec->order[MR_GEMM_PACKED]->pack, &v, g->n, vec->order[MR_GEMM_PACKED]->cols,
+			    g->k);
 	MR_TRY(run(vec, n_threads, s, order_of(g), &v));
 	if (v.sums)
 		apart.colsum_b = NULL;

@@ -31,6 +31,9 @@ void mr_gemm_sums(const mr_vec *vec, uint32_t n_threads, const mr_gemm *g, const
 /** Is this product computed here, by a team of @n_threads? @step: the result goes to a step. */
 bool mr_gemm_has_kernel(const mr_gemm *g, uint32_t n_threads, bool step);
 
+/** mr_kernels.packed_bytes. */
+size_t mr_gemm_packed_bytes(const mr_vec *vec, const mr_gemm *g);
+
 /** Is it computed here with an addend, too? */
 bool mr_gemm_adds(const mr_gemm *g, uint32_t n_threads);
 

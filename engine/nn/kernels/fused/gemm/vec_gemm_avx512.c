@@ -5,6 +5,7 @@
 #endif
 #include "nn/kernels/fused/vec/vec_lanes_avx512.inc"
 #define PANELS mr_vec_panels_avx512
+#define PACKED mr_vec_packed_avx512
 #define STRIPS mr_vec_strips_avx512
 #include "nn/kernels/fused/gemm/vec_gemm_all.inc"
 #endif

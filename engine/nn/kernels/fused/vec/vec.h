@@ -151,6 +151,8 @@ typedef struct mr_vec_gemm {
 	const float *const *as, *const *bs; /* groups: k in pieces of @piece rows each, one behind the other; NULL: a
 	                                       and b alone */
 	int64_t piece;
+	float *packed;            /* packed: B's panels, which the order's pack() makes */
+	bool backward;            /* packed: panels are read from the last to the first */
 	float *c, *slope;         /* slope: with GELU */
 	const mr_vec_step *step;  /* or NULL; its g is not read */
 	float *sums;              /* B's, as mr_gemm.colsum_b; NULL: not wanted from this order */
@@ -172,6 +174,7 @@ typedef enum mr_gemm_order {
 	MR_GEMM_GROUPS,
 	MR_GEMM_STRIPS,
 	MR_GEMM_TALL,
+	MR_GEMM_PACKED, /* NULL in some sets of instructions */
 	MR_N_GEMM_ORDERS
 } mr_gemm_order;
 
@@ -183,7 +186,10 @@ typedef struct mr_vec_order {
 	size_t (*scratch_floats)(int64_t k);     /* of one worker */
 	bool (*sums)(const mr_vec_gemm *g);      /* can it compute g->sums as well? NULL: never */
 	int64_t cols;                            /* ranges of columns begin at its multiples */
+	mr_vec_fn *pack;                         /* columns of B, into g->packed; NULL: B is not packed apart */
 } mr_vec_order;
+
+enum { MR_GEMM_PACKED_ROWS = 28 }; /* most rows of A for MR_GEMM_PACKED */
 
 /* On activations of one type. */
 typedef struct mr_vec_ops {
@@ -219,6 +225,7 @@ typedef struct mr_vec {
 	extern const mr_vec_order mr_vec_panels_##isa, mr_vec_groups_##isa, mr_vec_strips_##isa, mr_vec_tall_##isa
 MR_VEC_ORDERS(avx2);
 MR_VEC_ORDERS(avx512);
+extern const mr_vec_order mr_vec_packed_avx512;
 extern const mr_vec mr_vec_avx2;
 extern const mr_vec mr_vec_avx512;
 extern const mr_vec_ops mr_vec_ops_bf16_avx2;

@@ -5,6 +5,7 @@
 #endif
 #include "nn/kernels/fused/vec/vec_lanes_avx512.inc"
 #define TABLE mr_vec_avx512
-#define ORDERS &mr_vec_panels_avx512, &mr_vec_groups_avx512, &mr_vec_strips_avx512, &mr_vec_tall_avx512
+#define ORDERS \
+	&mr_vec_panels_avx512, &mr_vec_groups_avx512, &mr_vec_strips_avx512, &mr_vec_tall_avx512, &mr_vec_packed_avx512
 #include "nn/kernels/fused/vec/vec_all.inc"
 #endif
