@@ -58,14 +58,35 @@ void mr_block_amx_release(void)
 	shaped_for = 0;
 }
 
+/*
+ * The operands come from L2 or L3, and a load of a tile waits for each line of it: without the prefetches, which stand
+ * between the products so that few are under way at once, a core that shares its caches with a busy neighbour computes
+ * little more than half as much; on a quiet one they cost nothing. Those behind the end of B fetch what is not used.
+ */
+static inline void fetch(const uint32_t *b, int quarter)
+{
+	enum { LINE = 64, AHEAD = 2 * PAIRS * SIDE * 4, LINES = PAIRS * SIDE * 4 / LINE / 4 };
+	uintptr_t at = (uintptr_t)b + AHEAD + (uintptr_t)(quarter * LINES * LINE);
+
+#pragma GCC unroll 8
+	for (int i = 0; i < LINES; i++)
+		__builtin_prefetch((const void *)(at + (uintptr_t)(i * LINE)), 0, 3);
+}
+
 /* Up to 16 rows: the upper two tiles of C. */
 static inline void upper(const uint32_t *a, int64_t a_pitch, const uint32_t *b, int64_t pairs)
 {
 	for (int64_t p = 0; p < pairs; p += PAIRS) {
+		const uint32_t *panel = b + p * SIDE;
+
 		_tile_loadd(4, a + p, a_pitch * 4);
-		_tile_loadd(6, b + p * SIDE, SIDE * 4);
+		_tile_loadd(6, panel, SIDE * 4);
+		_tile_loadd(7, panel + HALF, SIDE * 4);
+		fetch(panel, 0);
+		fetch(panel, 1);
 		_tile_dpbf16ps(0, 4, 6);
-		_tile_loadd(7, b + p * SIDE + HALF, SIDE * 4);
+		fetch(panel, 2);
+		fetch(panel, 3);
 		_tile_dpbf16ps(1, 4, 7);
 	}
 }
@@ -75,13 +96,19 @@ static inline void all(const uint32_t *a, int64_t a_pitch, const uint32_t *b, in
 	const uint32_t *below = a + HALF * a_pitch;
 
 	for (int64_t p = 0; p < pairs; p += PAIRS) {
+		const uint32_t *panel = b + p * SIDE;
+
 		_tile_loadd(4, a + p, a_pitch * 4);
-		_tile_loadd(6, b + p * SIDE, SIDE * 4);
+		_tile_loadd(6, panel, SIDE * 4);
+		fetch(panel, 0);
 		_tile_dpbf16ps(0, 4, 6);
-		_tile_loadd(7, b + p * SIDE + HALF, SIDE * 4);
-		_tile_dpbf16ps(1, 4, 7);
 		_tile_loadd(5, below + p, a_pitch * 4);
+		fetch(panel, 1);
 		_tile_dpbf16ps(2, 5, 6);
+		_tile_loadd(7, panel + HALF, SIDE * 4);
+		fetch(panel, 2);
+		_tile_dpbf16ps(1, 4, 7);
+		fetch(panel, 3);
 		_tile_dpbf16ps(3, 5, 7);
 	}
 }
