@@ -89,11 +89,39 @@ static uint64_t tiles_room(const mr_conv *g, uint32_t n_threads)
 	return n_threads * (16 * sizeof(float) * tiles * most(c, out) + TILES);
 }
 
+/* Pairs of a product's round (nn/kernels/fused/blocks/block_gemm.h). */
+#define ROUND 2048
+
+/* What a convolution takes as a product of bf16 numbers, or a gradient, besides the panels of a product: the operand
+ * that threads share, sums between rounds, and pixels that strides leave apart. */
+static uint64_t columns_room(const mr_kernel_call *c)
+{
+	const mr_window *w = &c->conv.window;
+	bool weight = c->id == MR_KERNEL_conv_backward_weight || c->id == MR_KERNEL_conv_step;
+	bool input = c->id == MR_KERNEL_conv_backward_input;
+	uint64_t pixels = (uint64_t)(input ? mr_window_in_pixels(w) : mr_window_out_pixels(w));
+	uint64_t columns = (uint64_t)(mr_conv_weights(&c->conv) / (input ? w->c : c->conv.out));
+	uint64_t m = weight ? columns : pixels, n = (uint64_t)(input ? w->c : c->conv.out);
+	uint64_t pairs = ((weight ? pixels : columns) + 1) / 2;
+	uint64_t shared = sizeof(uint32_t) * (m < n ? m : n) * (pairs < ROUND ? pairs : ROUND);
+	uint64_t carry = weight || pairs <= ROUND ? 0 : sizeof(float) * m * n;
+
+	return shared + carry + (input && (w->stride_h > 1 || w->stride_w > 1) ? sizeof(uint16_t) * m * n / 2 : 0);
+}
+
+/* Does that compute what our kernels have of convolutions? Else it is tiles of pixels. */
+static bool as_columns(const mr_kernels *k)
+{
+	const char *engine = mr_dtype_is_narrow(k->types.weights) ? mr_kernels_bf16_engine(k) : NULL;
+
+	return engine && (!strcmp(engine, "amx") || !strcmp(engine, "model"));
+}
+
 /* Buffers of the largest convolution: @own that oneDNN's format takes, @shared for operands and sums. */
 static void convolutions(const mr_kernels *k, uint32_t n_threads, const mr_recorded *call, size_t n, uint64_t *own,
 			 uint64_t *shared)
 {
-	bool narrow = mr_dtype_is_narrow(k->types.weights);
+	bool narrow = mr_dtype_is_narrow(k->types.weights), columns = as_columns(k);
 
 	*own = *shared = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -103,7 +131,8 @@ static void convolutions(const mr_kernels *k, uint32_t n_threads, const mr_recor
 		if (!call[i].call.is_conv || call[i].by == MR_BY_REFERENCE)
 			continue;
 		if (call[i].by != MR_BY_ONEDNN) {
-			*shared = most(*shared, tiles_room(g, n_threads));
+			*shared = most(*shared, columns ? PANELS_NARROW + columns_room(&call[i].call)
+							: tiles_room(g, n_threads));
 			continue;
 		}
 		w = sizeof(float) * (uint64_t)mr_conv_weights(g);

@@ -26,6 +26,9 @@ typedef struct mr_conv {
 	bool bias, relu;
 } mr_conv;
 
+/* What a convolution is computed for. */
+typedef enum mr_conv_pass { MR_CONV_FORWARD, MR_CONV_INPUT, MR_CONV_WEIGHT } mr_conv_pass;
+
 typedef enum mr_pool_kind {
 	MR_POOL_MAX,         /* padding is -infinity */
 	MR_POOL_MEAN,        /* of the pixels of the image */

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "kernels_ops.h"
+#include "conv_rig.h"
 #include "nn/recorder.h"
-#include "step_variants.h"
 
 /* f32 against f64: largest difference / (1 + largest value). Direct sums differ by as much. bf16: numbers are rounded
  * twice, when they are made and when they are stored. */
@@ -35,31 +34,6 @@ static mr_conv conv_of(const shape *s)
 	return (mr_conv){.window = w, .out = s->out, .groups = 1, .bias = s->relu, .relu = s->relu};
 }
 
-/* All results of one shape; with @add gradients are added to what is there. */
-static outputs results(const mr_kernels *k, uint32_t n_threads, const shape *s, bool add)
-{
-	mr_conv g = conv_of(s);
-	int64_t n = mr_conv_weights(&g);
-	void *x = make_input(k, mr_conv_in(&g), 1, -1, 1), *w = make_input(k, n, 2, -1, 1);
-	void *bias = make_input(k, g.out, 3, -1, 1), *dy = make_input(k, mr_conv_out(&g), 4, -1, 1);
-	void *y = make_output(k, mr_conv_out(&g)), *dx = make_output(k, mr_conv_in(&g));
-	void *dw = make_room(k->types.gradients, n);
-	outputs o = {0};
-	mr_kctx *kc;
-
-	MR_CHECK_OK(k->ctx_create(k, n_threads, &kc));
-	MR_CHECK_OK(k->conv(kc, &(mr_conv_args){.g = &g, .x = x, .w = w, .bias = bias, .y = y}));
-	MR_CHECK_OK(k->conv_backward_input(kc, &(mr_conv_backward_input_args){.g = &g, .dy = dy, .w = w, .dx = dx,
-									      .add = add}));
-	MR_CHECK_OK(k->conv_backward_weight(kc, &(mr_conv_backward_weight_args){.g = &g, .x = x, .dy = dy, .dw = dw,
-										.add = add}));
-	put(&o, k, y, mr_conv_out(&g)), put(&o, k, dx, mr_conv_in(&g));
-	put_of(&o, k->types.gradients, dw, n);
-	k->ctx_destroy(kc);
-	free(x), free(w), free(bias), free(dy), free(y), free(dx), free(dw);
-	return o;
-}
-
 /* Do tiles make gradients of weights? Where AMX multiplies bf16 numbers oneDNN does, which promises equal bits for one
  * number of threads alone (nn/thread_bits.h). */
 static bool by_tiles(const mr_kernels *k)
@@ -75,8 +49,9 @@ static void compare(const mr_kernels *k, double tolerance)
 
 	for (size_t i = 0; k && i < sizeof(shapes) / sizeof(shapes[0]); i++) {
 		bool add = i % 2;
-		outputs want = results(exact, 1, &shapes[i], add), one = results(k, 1, &shapes[i], add),
-			three = results(k, 3, &shapes[i], add);
+		mr_conv g = conv_of(&shapes[i]);
+		outputs want = conv_results(exact, 1, &g, add), one = conv_results(k, 1, &g, add),
+			three = conv_results(k, 3, &g, add);
 
 		CU_ASSERT(distance(&one, &want) < tolerance);
 		CU_ASSERT(!by_tiles(k) || same_bits(&one, &three));
@@ -91,45 +66,15 @@ static void tiles_have_the_numbers_of_direct_sums(void)
 	compare(mr_kernels_of("fused", MR_AS_bf16_pure), BF16_TOLERANCE);
 }
 
-static void check_step(const mr_kernels *k)
-{
-	mr_conv g = conv_of(&shapes[2]);
-	int64_t n = mr_conv_weights(&g);
-	mr_dtype types[] = {k->types.weights, k->types.gradients, k->types.state, MR_BF16};
-	void *x = make_input(k, mr_conv_in(&g), 1, -1, 1), *dy = make_input(k, mr_conv_out(&g), 4, -1, 1);
-	void *a[4], *b[4]; /* weights, gradient, state, rests */
-	mr_step at_once, apart;
-	mr_kctx *kc;
-
-	for (int i = 0; i < 4; i++)
-		a[i] = make_room(types[i], n), b[i] = make_room(types[i], n);
-	at_once = step_variant(MR_STEP_MOMENTUM, a[0], a[0], a[2], NULL);
-	apart = step_variant(MR_STEP_MOMENTUM, b[0], b[0], b[2], NULL);
-	if (mr_types_rest_bytes(&k->types)) {
-		at_once.src_rest = at_once.dst_rest = a[3];
-		apart.src_rest = apart.dst_rest = b[3];
-	}
-	MR_CHECK_OK(k->ctx_create(k, 2, &kc));
-	MR_CHECK_OK(k->conv_step(kc, &(mr_conv_step_args){.g = &g, .x = x, .dy = dy, .dw = a[1], .add = true,
-							  .s = &at_once}));
-	MR_CHECK_OK(k->conv_backward_weight(kc, &(mr_conv_backward_weight_args){.g = &g, .x = x, .dy = dy, .dw = b[1],
-										.add = true}));
-	MR_CHECK_OK(k->step(kc, &(mr_step_args){.n = n, .s = &apart, .g = b[1]}));
-	k->ctx_destroy(kc);
-	for (int i = 0; i < 4; i++) {
-		CU_ASSERT(i == 1 || !memcmp(a[i], b[i], (size_t)n * mr_dtype_bytes(types[i])));
-		free(a[i]), free(b[i]);
-	}
-	free(x), free(dy);
-}
-
 static void a_step_takes_the_gradient_of_tiles(void)
 {
 	const mr_kernels *k[] = {mr_kernels_find("fused", MR_F32), mr_kernels_find("fused", MR_BF16)};
 
+	mr_conv g = conv_of(&shapes[2]);
+
 	for (int i = 0; i < 2; i++)
 		if (k[i])
-			check_step(k[i]);
+			conv_check_step(k[i], 2, &g, MR_STEP_MOMENTUM, true);
 }
 
 /* What `plan` says executes a convolution. */

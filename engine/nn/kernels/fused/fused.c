@@ -16,6 +16,7 @@
 #include "nn/kernels/step_rules.h"
 #include "nn/kernels/fused/vec/team.h"
 #include "nn/kernels/fused/vec/vec_neon.h"
+#include "nn/kernels/fused/images/columns.h"
 #include "nn/kernels/fused/images/winograd.h"
 
 /* Rows whose losses are held on the stack at a time, to be added in order. */

@@ -100,6 +100,43 @@ static size_t operand_words(const work *w, bool a, int64_t blocks)
 
 /* --- packing ------------------------------------------------------------------------------------------------------ */
 
+/* Rows whose addresses are looked up at a time. */
+enum { GATHERED = 128 };
+
+/* @p of piece @piece of @n rows of A from @at on, from pair @in of the piece on. */
+static void pack_gathered(const work *w, int64_t piece, int64_t in, int64_t at, mr_block_pack p)
+{
+	const uint16_t *row[GATHERED];
+	int64_t n = p.n;
+
+	p.row = row;
+	for (int64_t done = 0; done < n; done += p.n, p.dst += p.n * p.dst_pitch) {
+		p.n = least(GATHERED, n - done);
+		mr_gather_rows(w->g->gather, piece, at + done, p.n, 2 * in, row);
+		w->g->vec->rows(&p);
+	}
+}
+
+/* The same of the stored A^T: rows @at to @at + @n of A are channels of one piece or several, its pairs points. */
+static void pack_gathered_turned(const work *w, int64_t in, int64_t at, mr_block_pack p)
+{
+	const uint16_t *row[GATHERED];
+	int64_t c = w->g->gather->c, k = p.k, pairs = p.pairs, n = p.n;
+	uint32_t *dst = p.dst;
+
+	p.row = row;
+	for (int64_t done = 0; done < n; done += p.n) {
+		p.n = least(c - (at + done) % c, n - done);
+		for (int64_t l = 0; l < pairs; l += p.pairs) {
+			p.pairs = least(GATHERED / 2, pairs - l);
+			p.k = k < 2 * l ? 0 : least(k - 2 * l, 2 * p.pairs);
+			p.dst = dst + done * p.dst_pitch + l;
+			mr_gather_rows(w->g->gather, (at + done) / c, 2 * (in + l), p.k, (at + done) % c, row);
+			w->g->vec->rows_turned(&p);
+		}
+	}
+}
+
 /* Packs this round's pairs of @n rows of A, or columns of B, from @at on. */
 static void pack(const work *w, bool a, int64_t at, int64_t n, uint32_t *dst)
 {
@@ -113,14 +150,21 @@ static void pack(const work *w, bool a, int64_t at, int64_t n, uint32_t *dst)
 
 	for (int64_t done = 0; done < w->now; done += p.pairs) {
 		int64_t pair = w->first + done, piece = pair / w->piece_pairs, in = pair % w->piece_pairs, left;
-		const uint16_t *src = (a ? g->as : g->bs)[piece];
+		bool gathered = a && g->gather;
+		const uint16_t *src = gathered ? NULL : (a ? g->as : g->bs)[piece];
 
 		p.pairs = least(w->now - done, w->piece_pairs - in);
 		left = g->k - 2 * in;
 		p.k = left < 0 ? 0 : least(left, 2 * p.pairs);
-		p.src = p.k ? src + (along_k ? at * g->k + 2 * in : 2 * in * p.pitch + at) : src;
 		p.dst = dst + (panels ? done * MR_BLOCK : done);
-		fn(&p);
+		if (gathered && g->ta) {
+			pack_gathered_turned(w, in, at, p);
+		} else if (gathered) {
+			pack_gathered(w, piece, in, at, p);
+		} else {
+			p.src = p.k ? src + (along_k ? at * g->k + 2 * in : 2 * in * p.pitch + at) : src;
+			fn(&p);
+		}
 	}
 }
 
@@ -354,7 +398,7 @@ static void plan_rounds(work *w, const mr_block_gemm *g)
 /* Pairs and columns that are not there would have to be 0. */
 static bool reads_in_place(const mr_block_gemm *g)
 {
-	if (!g->engine->stored || g->k % 2 || g->pieces > 1 || g->out.gradient || g->out.step)
+	if (!g->engine->stored || g->k % 2 || g->pieces > 1 || g->gather || g->out.gradient || g->out.step)
 		return false;
 	return g->tb ? g->m >= TURNED_LEAST && g->m <= TURNED_MOST : g->m <= STORED_ROWS && g->n % MR_BLOCK == 0;
 }

@@ -21,6 +21,7 @@
 
 #include "base/status.h"
 #include "nn/kernels/fused/blocks/block_engine.h"
+#include "nn/kernels/fused/blocks/gather.h"
 #include "nn/kernels/fused/blocks/vec_block.h"
 #include "nn/kernels/scratch.h"
 
@@ -31,6 +32,8 @@ typedef struct mr_block_gemm {
 	bool ta, tb;
 	uint32_t pieces;                  /* of A and B, @k each, one after the other */
 	const uint16_t *const *as, *const *bs;
+	const mr_gather *gather;          /* A is read from images, of @k channels or, with @ta, of m / pieces of A;
+					     @as is not read; or NULL */
 	uint32_t *packed;                 /* as mr_gemm.packed, in all rounds; NULL: none */
 	bool packs, backward;
 	mr_block_out out;

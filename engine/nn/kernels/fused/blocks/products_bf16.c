@@ -8,6 +8,7 @@
 #include "nn/kernels/fused/gradients_bf16.h"
 #include "nn/kernels/fused/vec/team.h"
 #include "nn/kernels/fused/vec/vec_neon.h"
+#include "nn/kernels/fused/images/columns.h"
 #include "nn/kernels/fused/images/winograd.h"
 
 /* Masters that are averaged at a time. */
@@ -351,12 +352,14 @@ mr_kernel_by mr_bf16_executor(const mr_kernels *k, uint32_t n_threads, const mr_
 	const mr_block_engine *engine = mr_block_engine_find(&why);
 	mr_chosen chosen;
 
-	if (c->is_conv)
-		return mr_winograd_takes_bf16(&c->conv, engine ? engine->name : "f32",
-					      c->id == MR_KERNEL_conv ? MR_WINOGRAD_FORWARD
-					      : c->id == MR_KERNEL_conv_backward_input ? MR_WINOGRAD_INPUT
-										       : MR_WINOGRAD_WEIGHT)
+	if (c->is_conv) {
+		mr_conv_pass pass = c->id == MR_KERNEL_conv ? MR_CONV_FORWARD
+				    : c->id == MR_KERNEL_conv_backward_input ? MR_CONV_INPUT : MR_CONV_WEIGHT;
+		const char *name = engine ? engine->name : "f32";
+
+		return mr_columns_takes(&c->conv, name, pass) || mr_winograd_takes_bf16(&c->conv, name, pass)
 			       ? MR_BY_FUSED : MR_BY_ONEDNN;
+	}
 	if (!c->is_gemm)
 		return MR_BY_FUSED;
 	if (c->gemm.of == MR_GEMM_STATE && !mr_types_pure(&k->types))

@@ -14,6 +14,7 @@
 typedef struct mr_block_pack {
 	const uint16_t *src;
 	int64_t pitch;     /* numbers from one row as stored to the next */
+	const uint16_t *const *row; /* of `rows` and `rows_turned`: the stored rows, in place of @src; or NULL */
 	int64_t k, n;
 	int64_t pairs;     /* to make; those beyond k are 0 */
 	uint32_t *dst;

@@ -12,7 +12,6 @@
 #define LEAST_CHANNELS 64
 #define LEAST_TILES 4
 #define SMALL 4    /* pixels along both sides */
-#define SMALLEST 2
 #define WHOLE 16   /* channels come in multiples of it: the lanes of a vector */
 
 static bool has_channels(int64_t n)
@@ -29,17 +28,16 @@ bool mr_winograd_takes(const mr_conv *g)
 	       has_channels(g->out) && w->samples * ((w->out_h + 1) / 2) * ((w->out_w + 1) / 2) >= LEAST_TILES;
 }
 
-bool mr_winograd_takes_bf16(const mr_conv *g, const char *engine, mr_winograd_pass pass)
+bool mr_winograd_takes_bf16(const mr_conv *g, const char *engine, mr_conv_pass pass)
 {
 	int64_t side = g->window.out_h > g->window.out_w ? g->window.out_h : g->window.out_w;
-	bool weight = pass == MR_WINOGRAD_WEIGHT;
 
 	if (!engine || !mr_winograd_takes(g))
 		return false;
-	if (!strcmp(engine, "amx"))
-		return side <= (weight ? SMALL : SMALLEST);
-	return !strcmp(engine, "f32") ||
-	       (!strcmp(engine, "avx512_bf16") && (weight || (pass == MR_WINOGRAD_FORWARD && side <= SMALL)));
+	if (!strcmp(engine, "f32"))
+		return true;
+	return !strcmp(engine, "avx512_bf16") &&
+	       (pass == MR_CONV_WEIGHT || (pass == MR_CONV_FORWARD && side <= SMALL));
 }
 
 const mr_vec_winograds *mr_winograd_kernels(const mr_vec *vec, const mr_vec_ops *ops)

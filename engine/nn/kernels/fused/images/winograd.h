@@ -60,13 +60,11 @@ extern const mr_vec_winograds mr_vec_winograds_bf16_avx512_bf16; /* rounds by an
 
 /** Is this convolution computed here, with both gradients? */
 bool mr_winograd_takes(const mr_conv *g);
-typedef enum mr_winograd_pass { MR_WINOGRAD_FORWARD, MR_WINOGRAD_INPUT, MR_WINOGRAD_WEIGHT } mr_winograd_pass;
 
 /** The same of one pass on bf16 numbers, which are widened to f32. @engine multiplies them in direct convolutions
  * (nn/kernels/fused/blocks/block_engine.h): `f32` is slower than this in all, avx512_bf16 in gradients of weights (by 3
- * to 30 %) and forward over small images (by 15 to 30 %), amx over the smallest images, and in gradients of weights
- * over small ones (2 to 6 times as long). NULL: of the backend `onednn`; false. */
-bool mr_winograd_takes_bf16(const mr_conv *g, const char *engine, mr_winograd_pass pass);
+ * to 30 %) and forward over small images (by 15 to 30 %), amx in none. NULL: of the backend `onednn`; false. */
+bool mr_winograd_takes_bf16(const mr_conv *g, const char *engine, mr_conv_pass pass);
 
 /** The kernels for images and weights of the type of @ops, with as many lanes. */
 const mr_vec_winograds *mr_winograd_kernels(const mr_vec *vec, const mr_vec_ops *ops);
