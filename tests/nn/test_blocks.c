@@ -380,29 +380,25 @@ static void product(const mr_block_engine *e, int64_t m, int64_t n, int64_t k, b
 	mr_block_scratch_fini(&s);
 }
 
-/* Few rows of A: what is read in place has the bits of what is packed, on both sides of the numbers at which it is. */
-static void stored_as_packed(void)
+/* Few rows of A: what is read in place has the bits of what is packed, on both sides of the numbers at which it is.
+ * @longest of the lengths of k. */
+static void in_place_as_packed(const mr_block_engine *e, uint32_t longest)
 {
-	static const int64_t wide[] = {32, 64, 160, 36, 1}, deep[] = {2, 30, 64, 514, 1030, 4100, 8194, 7};
-	const char *why;
-	const mr_block_engine *found = asked_for("avx512_bf16", &why);
-	mr_block_engine packs;
+	static const int64_t wide[] = {32, 64, 160, 36, 1}, deep[] = {2, 30, 64, 7, 514, 1056, 4100, 8192};
+	mr_block_engine packs = *e;
 
-	if (!found) {
-		printf("(skipped: %s) ", why);
-		return;
-	}
-	packs = *found;
 	packs.stored = NULL;
+	packs.turned = packs.turned_half = NULL;
 	for (uint32_t turn = 0; turn < 240; turn++) {
-		int64_t m = turn % 9 ? 1 + turn * 7 % 34 : 230 + turn / 8, n = wide[turn % 5], k = deep[turn % 8];
+		int64_t m = turn % 9 ? 1 + turn * 7 % 34 : e->turned_most - 26 + turn / 8;
+		int64_t n = wide[turn % 5], k = deep[turn % longest];
 		bool tb = turn / 8 % 2, add = turn / 3 % 2;
 		guarded of_a, of_b, of_c[2];
 		uint16_t *a = halves(&of_a, m * k, 4 * turn), *b = halves(&of_b, n * k, 4 * turn + 1), *c[2];
 
 		for (int i = 0; i < 2; i++) {
 			c[i] = halves(&of_c[i], m * n, 4 * turn + 2);
-			product(i ? &packs : found, m, n, k, tb, add, a, b, c[i]);
+			product(i ? &packs : e, m, n, k, tb, add, a, b, c[i]);
 		}
 		CU_ASSERT_FATAL(!memcmp(c[0], c[1], (size_t)(m * n) * sizeof(*c[0])));
 		guarded_free(&of_a);
@@ -410,6 +406,22 @@ static void stored_as_packed(void)
 		for (int i = 0; i < 2; i++)
 			guarded_free(&of_c[i]);
 	}
+}
+
+static void stored_as_packed(void)
+{
+	const char *const names[] = {"avx512_bf16", "amx"}, *why;
+
+	for (int i = 0; i < 2; i++) {
+		const mr_block_engine *found = asked_for(names[i], &why);
+
+		if (found)
+			in_place_as_packed(found, 8);
+		else
+			printf("(skipped: %s) ", why);
+	}
+	if (asked_for("avx512_bf16", &why))
+		in_place_as_packed(&tiles_block, 6);
 }
 
 /* The CPU itself. */

@@ -113,34 +113,45 @@ static inline void all(const uint32_t *a, int64_t a_pitch, const uint32_t *b, in
 	}
 }
 
-static inline void begin(bool both, bool add, const float *c)
+/* @both: there are lower tiles; @wide: right ones. A tile without a shape must not be touched. */
+static inline void begin(bool both, bool wide, bool add, const float *c)
 {
-	if (!add) {
-		_tile_zero(0);
-		_tile_zero(1);
-	} else {
+	if (add) {
 		_tile_loadd(0, c, SIDE * 4);
-		_tile_loadd(1, c + HALF, SIDE * 4);
+		if (wide)
+			_tile_loadd(1, c + HALF, SIDE * 4);
+		if (both)
+			_tile_loadd(2, c + HALF * SIDE, SIDE * 4);
+		if (both && wide)
+			_tile_loadd(3, c + HALF * SIDE + HALF, SIDE * 4);
+		return;
 	}
+	_tile_zero(0);
+	_tile_zero(1);
 	if (!both)
 		return;
-	if (!add) {
-		_tile_zero(2);
-		_tile_zero(3);
-	} else {
-		_tile_loadd(2, c + HALF * SIDE, SIDE * 4);
-		_tile_loadd(3, c + HALF * SIDE + HALF, SIDE * 4);
-	}
+	_tile_zero(2);
+	_tile_zero(3);
 }
 
-static inline void end(bool both, float *c)
+static inline void end(bool both, bool wide, float *c)
 {
 	_tile_stored(0, c, SIDE * 4);
-	_tile_stored(1, c + HALF, SIDE * 4);
-	if (!both)
-		return;
-	_tile_stored(2, c + HALF * SIDE, SIDE * 4);
-	_tile_stored(3, c + HALF * SIDE + HALF, SIDE * 4);
+	if (wide)
+		_tile_stored(1, c + HALF, SIDE * 4);
+	if (both)
+		_tile_stored(2, c + HALF * SIDE, SIDE * 4);
+	if (both && wide)
+		_tile_stored(3, c + HALF * SIDE + HALF, SIDE * 4);
+}
+
+static inline void shape_of(int64_t rows, int64_t pairs)
+{
+	assert(rows > 0 && rows <= SIDE && pairs % PAIRS == 0);
+	(void)pairs;
+	if (shaped_for != rows)
+		shape_for(rows);
+	__asm__ volatile("" : : : "memory"); /* keeps tile loads, whose reads are unknown to GCC, after this point */
 }
 
 void mr_block_amx(const uint32_t *a, int64_t a_pitch, int64_t rows, const uint32_t *b, int64_t pairs, bool add,
@@ -148,15 +159,67 @@ void mr_block_amx(const uint32_t *a, int64_t a_pitch, int64_t rows, const uint32
 {
 	bool both = rows > HALF;
 
-	assert(rows > 0 && rows <= SIDE && pairs % PAIRS == 0);
-	if (shaped_for != rows)
-		shape_for(rows);
-	__asm__ volatile("" : : : "memory"); /* keeps tile loads, whose reads are unknown to GCC, after this point */
-	begin(both, add, c);
+	shape_of(rows, pairs);
+	begin(both, true, add, c);
 	if (both)
 		all(a, a_pitch, b, pairs);
 	else
 		upper(a, a_pitch, b, pairs);
-	end(both, c);
+	end(both, true, c);
+}
+
+/* --- A where it is stored: its rows come from afar, and B, which is small, is in L1 ------------------------------- */
+
+/* Prefetches @n rows. */
+static inline void fetch_rows(const uint32_t *a, int64_t a_pitch, int64_t n)
+{
+	uintptr_t at = (uintptr_t)a + 2 * TILE_BYTES;
+
+	for (int64_t i = 0; i < n; i++)
+		__builtin_prefetch((const void *)(at + (uintptr_t)(i * a_pitch * 4)), 0, 3);
+}
+
+/* @wide: with the columns of B1. */
+static inline void stored_rows(const uint32_t *a, int64_t a_pitch, int64_t rows, const uint32_t *b, int64_t pairs,
+			       bool wide)
+{
+	int64_t upper_rows = rows > HALF ? HALF : rows, lower_rows = rows - upper_rows;
+	const uint32_t *below = a + HALF * a_pitch;
+
+	for (int64_t p = 0; p < pairs; p += PAIRS) {
+		_tile_loadd(4, a + p, a_pitch * 4);
+		_tile_loadd(6, b + p * SIDE, SIDE * 4);
+		fetch_rows(a + p, a_pitch, upper_rows);
+		_tile_dpbf16ps(0, 4, 6);
+		if (wide) {
+			_tile_loadd(7, b + p * SIDE + HALF, SIDE * 4);
+			_tile_dpbf16ps(1, 4, 7);
+		}
+		if (lower_rows) {
+			_tile_loadd(5, below + p, a_pitch * 4);
+			fetch_rows(below + p, a_pitch, lower_rows);
+			_tile_dpbf16ps(2, 5, 6);
+		}
+		if (lower_rows && wide)
+			_tile_dpbf16ps(3, 5, 7);
+	}
+}
+
+void mr_block_amx_turned(const uint32_t *a, int64_t a_pitch, int64_t rows, const uint32_t *b, int64_t pairs, bool add,
+			 float *c)
+{
+	shape_of(rows, pairs);
+	begin(rows > HALF, true, add, c);
+	stored_rows(a, a_pitch, rows, b, pairs, true);
+	end(rows > HALF, true, c);
+}
+
+void mr_block_amx_turned_half(const uint32_t *a, int64_t a_pitch, int64_t rows, const uint32_t *b, int64_t pairs,
+			      bool add, float *c)
+{
+	shape_of(rows, pairs);
+	begin(rows > HALF, false, add, c);
+	stored_rows(a, a_pitch, rows, b, pairs, false);
+	end(rows > HALF, false, c);
 }
 #endif

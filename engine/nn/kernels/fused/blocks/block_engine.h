@@ -21,9 +21,11 @@ typedef struct mr_block_engine {
 	int64_t pairs;         /* k is padded to a multiple of this number of pairs: a power of two, at most 16 */
 	mr_block_stored_fn *stored; /* NULL: B is always packed; else `pairs` is 1 */
 	mr_block_fn *turned, *turned_half; /* with A read where it is stored, and with B's first 16 columns only */
+	int64_t turned_least, turned_most; /* rows of dz for which dz W^T is computed with W in the place of A */
 } mr_block_engine;
 
-mr_block_fn mr_block_amx, mr_block_avx512, mr_block_avx512_turned, mr_block_avx512_turned_half, mr_block_model;
+mr_block_fn mr_block_amx, mr_block_amx_turned, mr_block_amx_turned_half, mr_block_model;
+mr_block_fn mr_block_avx512, mr_block_avx512_turned, mr_block_avx512_turned_half;
 mr_block_stored_fn mr_block_avx512_stored;
 void mr_block_amx_release(void);
 

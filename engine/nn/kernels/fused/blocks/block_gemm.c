@@ -30,12 +30,6 @@
 /* Rows of A up to which B is not packed. Its rows of pairs must be interleaved anew for each 11 rows of A. */
 #define STORED_ROWS 32
 
-/* Rows of A for which B^T is not packed: with fewer, most of the 16 columns that are computed are not there; with more,
- * packing costs nothing (one thread of an EPYC, 1024 x 1024, GFLOP/s packed and in place: 8 rows 126 and 106, 16 rows
- * 163 and 211, 128 rows 203 and 215, 512 rows 212 and 214). */
-#define TURNED_LEAST 12
-#define TURNED_MOST 256
-
 /* Pairs of B as stored that are multiplied at a time. */
 #define STORED_PAIRS 256
 
@@ -398,9 +392,13 @@ static void plan_rounds(work *w, const mr_block_gemm *g)
 /* Pairs and columns that are not there would have to be 0. */
 static bool reads_in_place(const mr_block_gemm *g)
 {
-	if (!g->engine->stored || g->k % 2 || g->pieces > 1 || g->gather || g->out.gradient || g->out.step)
+	const mr_block_engine *e = g->engine;
+
+	if (g->k % (2 * e->pairs) || g->pieces > 1 || g->gather || g->out.gradient || g->out.step)
 		return false;
-	return g->tb ? g->m >= TURNED_LEAST && g->m <= TURNED_MOST : g->m <= STORED_ROWS && g->n % MR_BLOCK == 0;
+	if (!g->tb)
+		return e->stored && g->m <= STORED_ROWS && g->n % MR_BLOCK == 0;
+	return e->turned && g->m >= e->turned_least && g->m <= e->turned_most;
 }
 
 size_t mr_block_packed_bytes(const mr_block_gemm *g)
@@ -408,7 +406,7 @@ size_t mr_block_packed_bytes(const mr_block_gemm *g)
 	work w = {.g = g};
 
 	plan_rounds(&w, g);
-	return g->m >= g->n || (g->m > STORED_ROWS && reads_in_place(g))
+	return g->m >= g->n || (g->m > STORED_ROWS && g->engine->stored && reads_in_place(g))
 		       ? 0 : operand_words(&w, false, w.rounds * blocks_of(g->n)) * sizeof(uint32_t);
 }
 
