@@ -39,7 +39,7 @@
  *
  * Operations that must have the same bits share one line, so all laws of mr_kernels hold whatever a
  * table contains: gemm_tn also decides gemm_step, gemm_sum and gemm_step_rows, norm_backward its halves, and
- * conv_weight conv_step. `fused`
+ * conv_weight conv_step and conv_sum. `fused`
  * executes every operation without a kind. What lstm and gru save from forward to backward depends on who executes
  * them, so their lines of `one` hold for teams, too. They are for f32: in bf16 oneDNN takes 6 to 44 % longer before it
  * has copied anything (perf/README.md), so that its primitive is none of the alternatives.

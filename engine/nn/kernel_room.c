@@ -97,12 +97,13 @@ static uint64_t tiles_room(const mr_conv *g, uint32_t n_threads)
 static uint64_t columns_room(const mr_kernel_call *c)
 {
 	const mr_window *w = &c->conv.window;
-	bool weight = c->id == MR_KERNEL_conv_backward_weight || c->id == MR_KERNEL_conv_step;
+	bool weight = c->id != MR_KERNEL_conv && c->id != MR_KERNEL_conv_backward_input;
 	bool input = c->id == MR_KERNEL_conv_backward_input;
 	uint64_t pixels = (uint64_t)(input ? mr_window_in_pixels(w) : mr_window_out_pixels(w));
 	uint64_t columns = (uint64_t)(mr_conv_weights(&c->conv) / (input ? w->c : c->conv.out));
 	uint64_t m = weight ? columns : pixels, n = (uint64_t)(input ? w->c : c->conv.out);
-	uint64_t pairs = ((weight ? pixels : columns) + 1) / 2;
+	uint64_t all = (uint64_t)(c->flops / (2 * (double)mr_conv_weights(&c->conv))); /* pixels of a sum */
+	uint64_t pairs = ((weight ? all : columns) + 1) / 2;
 	uint64_t shared = sizeof(uint32_t) * (m < n ? m : n) * (pairs < ROUND ? pairs : ROUND);
 	uint64_t carry = weight || pairs <= ROUND ? 0 : sizeof(float) * m * n;
 

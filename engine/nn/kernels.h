@@ -445,6 +445,9 @@ struct mr_kernels {
 	mr_kernel_by (*executor)(const mr_kernels *k, uint32_t n_threads, const struct mr_kernel_call *c);
 	/** Bytes of mr_gemm.packed for this product; 0: it is as fast without. NULL: always 0. */
 	size_t (*packed_bytes)(const mr_kernels *k, const mr_gemm *g);
+	/** Is conv_sum of this one a single product? Otherwise it is no faster than one gradient after the other. NULL:
+	 * it never is. For planning. */
+	bool (*joins_conv)(const mr_kernels *k, const mr_conv *g);
 	/* NULL in backends without mr_kernels.recurrence, in which an LSTM goes row by row by products and `cell`. */
 	/** Does `recurrence` execute this one, in every context? The room that it needs. For planning: slow. */
 	bool (*recurrence_room)(const mr_kernels *k, const mr_recurrence *r, mr_recurrence_room *out);

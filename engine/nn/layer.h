@@ -153,6 +153,8 @@ typedef struct mr_layer_needs {
 	size_t scratch;                /* bytes */
 	bool x_i, x_w, y_i, y_w, dy_w;             /* forward input / output read by I / W; upstream gradient read by W
 	                                              */
+	bool apart_w;                  /* backward_weights, if there is one, gains nothing by several micro-batches;
+	                                  without kernels: it is not known, and set */
 	double flops_f, flops_i, flops_w;          /* floating-point operations, multiply-add = 2 */
 } mr_layer_needs;
 

@@ -19,8 +19,14 @@ static bool gains(const mr_session *s, uint16_t stage)
 	int64_t params = 0;
 
 	for (uint32_t i = s->partition.first[stage]; i < s->partition.first[stage + 1]; i++) {
-		double w = mr_graph_trains(g, i) ? mr_graph_needs(g, i, s->samples).flops_w : 0;
-		bool together = g->nodes[i].ops->backward_weights != NULL;
+		const mr_node *node = &g->nodes[i];
+		mr_layer_needs needs;
+		bool together;
+		double w;
+
+		node->ops->needs(&node->cfg, node->in_shape, s->samples, s->kernels, &needs);
+		w = mr_graph_trains(g, i) ? needs.flops_w : 0;
+		together = node->ops->backward_weights && !needs.apart_w;
 
 		all += w;
 		one += together ? w : 0;

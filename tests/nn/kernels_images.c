@@ -55,6 +55,9 @@ void run_conv(const op_case *c)
 	put_of(c->out, k->types.gradients, dw, mr_conv_weights(&g));
 	MR_CHECK_OK(k->conv_step(c->kc, &(mr_conv_step_args){.g = &g, .x = x, .dy = dy, .dw = dw, .add = c->add,
 							     .s = &step}));
+	MR_CHECK_OK(k->conv_sum(c->kc, &(mr_conv_sum_args){.g = &g, .n = 2, .x = (const void *const[]){x, x},
+							   .dy = (const void *const[]){dy, dy}, .dw = dw,
+							   .s = &step}));
 	put(c->out, k, w, mr_conv_weights(&g));
 	/* bf16 products are added in pairs, and one may be 0 times NaN; oneDNN 3.7 multiplies padding by weights. */
 	if (k->types.weights == MR_BF16 || strcmp(k->name, "reference") != 0)

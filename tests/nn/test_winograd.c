@@ -74,7 +74,7 @@ static void a_step_takes_the_gradient_of_tiles(void)
 
 	for (int i = 0; i < 2; i++)
 		if (k[i])
-			conv_check_step(k[i], 2, &g, MR_STEP_MOMENTUM, true);
+			conv_check_sums(k[i], 2, &g, MR_STEP_MOMENTUM, true);
 }
 
 /* What `plan` says executes a convolution. */

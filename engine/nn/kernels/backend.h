@@ -30,6 +30,21 @@ const char *mr_kernels_fused_isa(mr_dtype dtype);
 const char *mr_kernels_onednn_library(void);
 #endif
 
+/** conv_sum by one gradient after the other. */
+static inline mr_status mr_conv_sum_apart(mr_kctx *kc, const mr_conv_sum_args *o,
+					  mr_status (*gradient)(mr_kctx *, const mr_conv_backward_weight_args *),
+					  mr_status (*step)(mr_kctx *, const mr_conv_step_args *))
+{
+	uint32_t last = o->s ? o->n - 1 : o->n;
+
+	for (uint32_t j = 0; j < last; j++)
+		MR_TRY(gradient(kc, &(mr_conv_backward_weight_args){.g = o->g, .x = o->x[j], .dy = o->dy[j],
+								    .dw = o->dw, .add = o->add || j}));
+	return o->s ? step(kc, &(mr_conv_step_args){.g = o->g, .x = o->x[last], .dy = o->dy[last], .dw = o->dw,
+						    .add = o->add || last, .s = o->s})
+		    : MR_OK;
+}
+
 /**
  * An element is dropped when its random word (mr_rng_u32 at MR_RNG_DROPOUT, sample, layer, element of the sample) is
  * below this threshold: probability @rate, exact to 2^-32. @rate in [0, 1).

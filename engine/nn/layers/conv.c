@@ -73,6 +73,15 @@ static uint32_t conv_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_para
 	return 2;
 }
 
+/* Are several micro-batches one product, whose sum takes more memory than what it is made of? Otherwise these would
+ * only be kept for longer. */
+static bool joins(const mr_conv *g, const mr_kernels *k)
+{
+	return k && k->joins_conv && k->joins_conv(k, g) &&
+	       mr_conv_weights(g) * (int64_t)mr_dtype_bytes(k->types.gradients) >
+		       (mr_conv_in(g) + mr_conv_out(g)) * (int64_t)mr_dtype_bytes(k->types.activations);
+}
+
 static void conv_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 		       mr_layer_needs *out)
 {
@@ -83,6 +92,7 @@ static void conv_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samp
 		.x_w = true,
 		.y_i = g.relu,
 		.dy_w = !g.relu,
+		.apart_w = !joins(&g, k),
 		.flops_f = flops,
 		.flops_i = flops,
 		.flops_w = flops,
@@ -135,29 +145,53 @@ static mr_status conv_backward_input(const mr_layer_call *c)
 								      .dx = c->dx[0], .add = c->dx_add[0]});
 }
 
-static mr_status product_weight(const mr_layer_call *c, const mr_conv *g)
+static mr_gemm product_gradient(const mr_layer_call *c, const mr_conv *g)
 {
-	mr_gemm product = {.of = MR_GEMM_GRADIENTS, .m = g->window.c, .n = g->out, .k = mr_layer_rows(c), .ta = true,
-			   .add = c->dw_add, .colsum_b = g->bias ? c->dw[1] : NULL};
+	return (mr_gemm){.of = MR_GEMM_GRADIENTS, .m = g->window.c, .n = g->out, .k = mr_layer_rows(c), .ta = true,
+			 .add = c->dw_add, .colsum_b = g->bias ? c->dw[1] : NULL};
+}
 
-	return mr_layer_weight_product(c, 0, &product, c->x[0], dz_of(c));
+static mr_status bias_gradient(const mr_layer_call *c, const mr_conv *g)
+{
+	return c->k->colsum(c->kc, &(mr_colsum_args){.rows = mr_window_out_pixels(&g->window), .cols = g->out,
+						     .x = dz_of(c), .y = c->dw[1], .add = c->dw_add});
 }
 
 static mr_status conv_backward_weight(const mr_layer_call *c)
 {
 	const mr_step *step = mr_layer_step_of(c, 0);
 	mr_conv g = conv_of_call(c);
+	mr_gemm product = product_gradient(c, &g);
 
 	if (is_product(&g))
-		return product_weight(c, &g);
+		return mr_layer_weight_product(c, 0, &product, c->x[0], dz_of(c));
 	if (g.bias)
-		MR_TRY(c->k->colsum(c->kc, &(mr_colsum_args){.rows = mr_window_out_pixels(&g.window), .cols = g.out,
-							     .x = dz_of(c), .y = c->dw[1], .add = c->dw_add}));
+		MR_TRY(bias_gradient(c, &g));
 	return step ? c->k->conv_step(c->kc, &(mr_conv_step_args){.g = &g, .x = c->x[0], .dy = dz_of(c), .dw = c->dw[0],
 								  .add = c->dw_add, .s = step})
 		    : c->k->conv_backward_weight(c->kc, &(mr_conv_backward_weight_args){.g = &g, .x = c->x[0],
 											.dy = dz_of(c), .dw = c->dw[0],
 											.add = c->dw_add});
+}
+
+static mr_status conv_backward_weights(const mr_layer_call *c, uint32_t n)
+{
+	const void *x[MR_LAYER_SPAN], *dz[MR_LAYER_SPAN];
+	const mr_step *step = mr_layer_step_of(&c[n - 1], 0);
+	mr_conv g = conv_of_call(c);
+	mr_gemm product = product_gradient(c, &g);
+
+	for (uint32_t j = 0; j < n; j++) {
+		x[j] = c[j].x[0];
+		dz[j] = dz_of(&c[j]);
+	}
+	if (is_product(&g))
+		return c->k->gemm_sum(c->kc, &(mr_gemm_sum_args){.g = &product, .n = n, .a = x, .b = dz, .c = c->dw[0],
+								 .s = step});
+	for (uint32_t j = 0; g.bias && j < n; j++)
+		MR_TRY(bias_gradient(&c[j], &g));
+	return c->k->conv_sum(c->kc, &(mr_conv_sum_args){.g = &g, .n = n, .x = x, .dy = dz, .dw = c->dw[0],
+							 .add = c->dw_add, .s = step});
 }
 
 const mr_layer_ops mr_layer_conv = {
@@ -170,5 +204,6 @@ const mr_layer_ops mr_layer_conv = {
 	.forward = conv_forward,
 	.backward_input = conv_backward_input,
 	.backward_weight = conv_backward_weight,
+	.backward_weights = conv_backward_weights,
 	.steps = 1, /* the weights; the bias is small */
 };

@@ -36,6 +36,7 @@ const mr_kernels mr_kernels_fused_bf16 = {
 	.gelu_aux = "slope of GELU",
 	.executor = mr_bf16_executor,
 	.packed_bytes = mr_bf16_packed_bytes,
+	.joins_conv = mr_bf16_joins_conv,
 #define MR_KERNEL_PART(type, id, args) .id = mr_fused_##id,
 #define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) .id = BF16_##bf16(id),
 #include "nn/kernels.def"
@@ -49,6 +50,7 @@ const mr_kernels mr_kernels_auto_bf16 = {
 	.choices = &mr_choices_built_in,
 	.executor = mr_chosen_bf16_executor,
 	.packed_bytes = mr_bf16_packed_bytes,
+	.joins_conv = mr_bf16_joins_conv,
 #define MR_KERNEL_PART(type, id, args) .id = mr_fused_##id,
 #define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) .id = AUTO_##bf16(id),
 #include "nn/kernels.def"

@@ -51,6 +51,11 @@ mr_status mr_pure_conv_step(mr_kctx *kc, const mr_conv_step_args *o)
 	return mr_bf16_step(kc, &(mr_step_args){.n = mr_conv_weights(o->g), .s = o->s, .g = o->dw});
 }
 
+mr_status mr_pure_conv_sum(mr_kctx *kc, const mr_conv_sum_args *o)
+{
+	return mr_conv_sum_apart(kc, o, mr_pure_conv_backward_weight, mr_pure_conv_step);
+}
+
 mr_status mr_pure_sum_gradients(mr_kctx *kc, const mr_sum_gradients_args *o)
 {
 	return mr_fused_sum(kc, &(mr_sum_args){.n = o->n, .a = o->a, .b = o->b, .y = o->y});

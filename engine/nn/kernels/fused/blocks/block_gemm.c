@@ -106,13 +106,14 @@ static void pack_gathered(const work *w, int64_t piece, int64_t in, int64_t at, 
 	p.row = row;
 	for (int64_t done = 0; done < n; done += p.n, p.dst += p.n * p.dst_pitch) {
 		p.n = least(GATHERED, n - done);
-		mr_gather_rows(w->g->gather, piece, at + done, p.n, 2 * in, row);
+		mr_gather_rows(w->g->gather, w->g->gather->images[0], piece, at + done, p.n, 2 * in, row);
 		w->g->vec->rows(&p);
 	}
 }
 
-/* The same of the stored A^T: rows @at to @at + @n of A are channels of one piece or several, its pairs points. */
-static void pack_gathered_turned(const work *w, int64_t in, int64_t at, mr_block_pack p)
+/* The same of the stored A^T of product @product: rows @at to @at + @n of A are channels of one piece or several, its
+ * pairs points. */
+static void pack_gathered_turned(const work *w, int64_t product, int64_t in, int64_t at, mr_block_pack p)
 {
 	const uint16_t *row[GATHERED];
 	int64_t c = w->g->gather->c, k = p.k, pairs = p.pairs, n = p.n;
@@ -125,7 +126,8 @@ static void pack_gathered_turned(const work *w, int64_t in, int64_t at, mr_block
 			p.pairs = least(GATHERED / 2, pairs - l);
 			p.k = k < 2 * l ? 0 : least(k - 2 * l, 2 * p.pairs);
 			p.dst = dst + done * p.dst_pitch + l;
-			mr_gather_rows(w->g->gather, (at + done) / c, 2 * (in + l), p.k, (at + done) % c, row);
+			mr_gather_rows(w->g->gather, w->g->gather->images[product], (at + done) / c, 2 * (in + l), p.k,
+				       (at + done) % c, row);
 			w->g->vec->rows_turned(&p);
 		}
 	}
@@ -152,7 +154,7 @@ static void pack(const work *w, bool a, int64_t at, int64_t n, uint32_t *dst)
 		p.k = left < 0 ? 0 : least(left, 2 * p.pairs);
 		p.dst = dst + (panels ? done * MR_BLOCK : done);
 		if (gathered && g->ta) {
-			pack_gathered_turned(w, in, at, p);
+			pack_gathered_turned(w, piece, in, at, p);
 		} else if (gathered) {
 			pack_gathered(w, piece, in, at, p);
 		} else {

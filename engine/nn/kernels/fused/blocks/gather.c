@@ -1,6 +1,7 @@
 #include "nn/kernels/fused/blocks/gather.h"
 
-void mr_gather_rows(const mr_gather *g, int64_t piece, int64_t first, int64_t n, int64_t channel, const uint16_t **rows)
+void mr_gather_rows(const mr_gather *g, const uint16_t *images, int64_t piece, int64_t first, int64_t n,
+		    int64_t channel, const uint16_t **rows)
 {
 	static const uint16_t zeros[MR_GATHER_CHANNELS];
 	int64_t x = first % g->grid_w, y = first / g->grid_w % g->grid_h, sample = first / g->grid_w / g->grid_h;
@@ -10,7 +11,7 @@ void mr_gather_rows(const mr_gather *g, int64_t piece, int64_t first, int64_t n,
 
 		rows[i] = h < 0 || h >= g->h || w < 0 || w >= g->w
 				  ? zeros
-				  : g->images + ((sample * g->h + h) * g->w + w) * g->c + channel;
+				  : images + ((sample * g->h + h) * g->w + w) * g->c + channel;
 		if (++x < g->grid_w)
 			continue;
 		x = 0;

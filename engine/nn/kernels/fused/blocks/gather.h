@@ -16,7 +16,7 @@ enum {
 };
 
 typedef struct mr_gather {
-	const uint16_t *images; /* [samples, h, w, c] */
+	const void *const *images; /* bf16 [samples, h, w, c]; of a sum of products with `ta` those of each one */
 	int64_t h, w, c;
 	int64_t grid_h, grid_w, step_h, step_w;
 	struct {
@@ -24,9 +24,9 @@ typedef struct mr_gather {
 	} at[MR_GATHER_PIECES];
 } mr_gather;
 
-/** Fills @rows with the addresses of piece @piece of rows @first to @first + @n of A, from channel @channel on. Rows
- * that are not there are zeros. */
-void mr_gather_rows(const mr_gather *g, int64_t piece, int64_t first, int64_t n, int64_t channel,
-		    const uint16_t **rows);
+/** Fills @rows with the addresses of piece @piece of rows @first to @first + @n of A, from channel @channel of @images
+ * on. Rows that are not there are zeros. */
+void mr_gather_rows(const mr_gather *g, const uint16_t *images, int64_t piece, int64_t first, int64_t n,
+		    int64_t channel, const uint16_t **rows);
 
 #endif

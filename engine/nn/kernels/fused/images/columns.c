@@ -50,7 +50,7 @@ static mr_block_gemm product(const mr_kctx *kc, const mr_gather *a)
 }
 
 /* The rows of all outputs. */
-static mr_gather windows(const mr_window *w, const void *images)
+static mr_gather windows(const mr_window *w, const void *const *images)
 {
 	mr_gather g = {.images = images, .h = w->h, .w = w->w, .c = w->c, .grid_h = w->out_h, .grid_w = w->out_w,
 		       .step_h = w->stride_h, .step_w = w->stride_w};
@@ -66,7 +66,7 @@ static mr_gather windows(const mr_window *w, const void *images)
 mr_status mr_columns_conv(mr_kctx *kc, const mr_conv_args *o)
 {
 	const mr_window *w = &o->g->window;
-	mr_gather a = windows(w, o->x);
+	mr_gather a = windows(w, &o->x);
 	mr_block_gemm p = product(kc, &a);
 	const uint16_t *bs[MR_GATHER_PIECES];
 
@@ -80,16 +80,16 @@ mr_status mr_columns_conv(mr_kctx *kc, const mr_conv_args *o)
 	return mr_block_gemm_run(&p, kc->n_threads, &kc->block);
 }
 
-mr_status mr_columns_backward_weight(mr_kctx *kc, const mr_conv_backward_weight_args *o, const mr_block_step *step)
+mr_status mr_columns_sum(mr_kctx *kc, const mr_conv_sum_args *o, const mr_block_step *step)
 {
 	const mr_window *w = &o->g->window;
 	mr_gather a = windows(w, o->x);
 	mr_block_gemm p = product(kc, &a);
-	const uint16_t *b = o->dy;
 
 	p.m = w->kernel_h * w->kernel_w * w->c, p.n = o->g->out, p.k = mr_window_out_pixels(w);
 	p.ta = true;
-	p.bs = &b;
+	p.pieces = o->n;
+	p.bs = (const uint16_t *const *)o->dy;
 	p.out = (mr_block_out){.n = p.n, .c = o->dw, .gradient = true, .add = o->add, .step = step};
 	return mr_block_gemm_run(&p, kc->n_threads, &kc->block);
 }
@@ -147,7 +147,7 @@ static mr_status one_class(mr_kctx *kc, const mr_conv_backward_input_args *o, cl
 	const mr_window *w = c->w;
 	int64_t n = w->samples * c->n_h * c->n_w;
 	bool whole = w->stride_h == 1 && w->stride_w == 1;
-	mr_gather a = {.images = o->dy, .h = w->out_h, .w = w->out_w, .c = o->g->out, .grid_h = c->n_h,
+	mr_gather a = {.images = &o->dy, .h = w->out_h, .w = w->out_w, .c = o->g->out, .grid_h = c->n_h,
 		       .grid_w = c->n_w, .step_h = 1, .step_w = 1};
 	mr_block_gemm p = product(kc, &a);
 	const uint16_t *bs[MR_GATHER_PIECES];

@@ -19,11 +19,10 @@
 /** Is this pass computed here? @engine: as mr_winograd_takes_bf16's; it does so by tiles alone (amx, model). */
 bool mr_columns_takes(const mr_conv *g, const char *engine, mr_conv_pass pass);
 
-/** The operations of these names on bf16 images, where mr_columns_takes; the gradient of the weights is in f32 and may
- * be consumed by a step. Errors: MR_ERESOURCE. */
+/** The operations of these names on bf16 images, where mr_columns_takes; sums of gradients of weights, one product, are
+ * in f32, and @step may consume them in place of @o->s. Errors: MR_ERESOURCE. */
 mr_status mr_columns_conv(mr_kctx *kc, const mr_conv_args *o) MR_MUST_USE;
 mr_status mr_columns_backward_input(mr_kctx *kc, const mr_conv_backward_input_args *o) MR_MUST_USE;
-mr_status mr_columns_backward_weight(mr_kctx *kc, const mr_conv_backward_weight_args *o, const mr_block_step *step)
-	MR_MUST_USE;
+mr_status mr_columns_sum(mr_kctx *kc, const mr_conv_sum_args *o, const mr_block_step *step) MR_MUST_USE;
 
 #endif
