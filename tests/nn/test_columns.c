@@ -3,11 +3,13 @@
  * strides, paddings, dilations and channels have the numbers of the direct sums, of the reference in f64, and the same
  * bits by one thread and by several; tiles and their model in C agree to the bit.
  */
+#include "check.h"
+
+#ifdef MR_DNNL /* the backend fused is there */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
-#include "check.h"
 #include "conv_rig.h"
 #include "nn/kernels/fused/images/columns.h"
 
@@ -72,7 +74,9 @@ static void as_direct_sums(void)
 		mr_conv g = some_conv();
 
 		compare(k[i % 2], &g, i / 2 % 2);
-		conv_check_sums(k[0], (uint32_t)draw(1, 3), &g, (mr_step_kind)draw(0, MR_N_STEPS - 1), i % 3 == 0);
+		if (i % 4 == 0)
+			conv_check_sums(k[i / 4 % 2], (uint32_t)draw(1, 3), &g,
+					(mr_step_kind)draw(0, MR_N_STEPS - 1), i % 3 == 0);
 	}
 }
 
@@ -149,13 +153,19 @@ static void what_is_taken(void)
 	CU_ASSERT(!takes_one(&other));
 }
 
+#endif
+
 void mr_suite_columns(void);
 
 void mr_suite_columns(void)
 {
 	MR_SUITE("columns");
+#ifdef MR_DNNL
 	MR_TEST(by_tiles);
 	MR_TEST(by_their_model);
 	MR_TEST(tiles_are_their_model);
 	MR_TEST(what_is_taken);
+#else
+	(void)mr_suite_;
+#endif
 }
