@@ -101,7 +101,8 @@ typedef struct mr_gemm {
 	const void *addend; /* [m, n], not C: added last, with the bits of `sum` afterwards; excludes ta, add and act.
 	                       NULL: none */
 	void *packed;       /* of products that all have one B: mr_kernels.packed_bytes of memory where the backend
-	                       keeps it as it reads it fastest, which the call with @packs fills; only with bias beside.
+	                       keeps it as it reads it fastest, which the call with @packs fills; in f32 only with bias
+	                       beside.
 	                       NULL: B is read where it lies, with the same bits */
 	bool packs;
 	bool backward;      /* with @packed, in every second product: B is read from its end, which L2 still holds */
@@ -445,6 +446,8 @@ struct mr_kernels {
 	mr_kernel_by (*executor)(const mr_kernels *k, uint32_t n_threads, const struct mr_kernel_call *c);
 	/** Bytes of mr_gemm.packed for this product; 0: it is as fast without. NULL: always 0. */
 	size_t (*packed_bytes)(const mr_kernels *k, const mr_gemm *g);
+	/** The same where other work comes between the products, so that the caches hold nothing of B. */
+	size_t (*panel_bytes)(const mr_kernels *k, const mr_gemm *g);
 	/** Is conv_sum of this one a single product? Otherwise it is no faster than one gradient after the other. NULL:
 	 * it never is. For planning. */
 	bool (*joins_conv)(const mr_kernels *k, const mr_conv *g);

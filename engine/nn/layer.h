@@ -151,6 +151,7 @@ typedef struct mr_layer_carried {
 typedef struct mr_layer_needs {
 	mr_saved aux_i, aux_w, kept;   /* for one micro-batch */
 	size_t scratch;                /* bytes */
+	size_t panels;                 /* bytes of mr_layer_call.panels; 0: it does as well without */
 	bool x_i, x_w, y_i, y_w, dy_w;             /* forward input / output read by I / W; upstream gradient read by W
 	                                              */
 	bool apart_w;                  /* backward_weights, if there is one, gains nothing by several micro-batches;
@@ -205,6 +206,9 @@ typedef struct mr_layer_call {
 	                              squares stored here, before its step, which has the same bits; layers never get
 	                              such a call. NULL: not requested */
 	void *aux_i, *aux_w, *kept, *scratch;
+	void *panels;              /* the parameters as F reads them fastest, on a cache line, which outlive the call;
+	                              NULL: none. Bits are the same */
+	bool packs;                /* this call fills them; false: one with the same parameters has */
 	const void *state[MR_LAYER_STATES]; /* read by F if train is false */
 	void *seen[MR_LAYER_STATES];        /* shaped like the states; valid from F to the end of the micro-batch, if
 	                                       train is true */

@@ -211,6 +211,8 @@ static mr_status forward(const mr_stage *s, const mr_stage_io *io, uint32_t end)
 			continue;
 		c = make_call(s, io, &s->step[i], w, dw);
 		c.scratch = resolve(io, s->step[i].scratch_f);
+		c.panels = s->step[i].needs.panels ? address(io->panels, s->step[i].panels_at) : NULL;
+		c.packs = io->packs;
 		if (io->own_loss && s->step[i].node->ops->loss)
 			MR_TRY(io->own_loss->find(io->own_loss->arg, &c));
 		else

@@ -57,6 +57,7 @@ typedef struct mr_stage_sizes {
 	size_t table_bytes;               /* of the weights: lazy parameters (planner/graph.h), which are at the end */
 	size_t state_bytes;               /* of one state of the optimizer: a number for each element of the weights */
 	size_t layer_state_bytes;         /* of all layers' states, and of what they have seen of a micro-batch */
+	size_t panel_bytes;               /* of all layers' panels */
 	size_t carried_bytes;             /* of the values that all layers carry, for one micro-batch */
 	size_t rest_bytes; /* of the masters' rests, laid out like the weights; 0: weights are their masters */
 	int64_t n_elements;               /* of the parameters stored here */
@@ -92,6 +93,8 @@ typedef struct mr_stage_io {
 	const void *layer_state;  /* read where train is false */
 	const void *begin;        /* carried_bytes with which the micro-batch begins; NULL: zeros */
 	void *end;                /* F writes those with which it ends; NULL: it does not */
+	void *panels;             /* of F: panel_bytes, see mr_layer_call; NULL: none */
+	bool packs;
 	const mr_layer_past *past; /* [nodes of the stage] see mr_layer_call; NULL: micro-batches are whole */
 	void *grads;
 	bool add_grads;           /* false: first micro-batch of the sum */

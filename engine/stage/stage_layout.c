@@ -103,6 +103,8 @@ static mr_status ask_needs(mr_stage *s, notes *n)
 
 		nd->ops->needs(&nd->cfg, nd->in_shape, s->samples, s->k, &st->needs);
 		leave_out(s->g, s->first + i, &st->needs);
+		st->panels_at = s->size.panel_bytes;
+		s->size.panel_bytes += mr_align_up(st->needs.panels, MR_CACHE_LINE);
 		st->symbols = mr_layer_symbols_of(nd, s->samples, &st->needs);
 		for (uint32_t j = 0; j < nd->n_in; j++)
 			if (st->needs.x_i || st->needs.x_w || nd->ops->loss)

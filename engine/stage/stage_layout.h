@@ -43,6 +43,7 @@ typedef struct mr_stage_step {
 	int64_t sum_rows;               /* see mr_layer_call */
 	uint32_t n_carried;
 	size_t carried_at[MR_LAYER_CARRIED];
+	size_t panels_at;               /* in those of the stage */
 	mr_layer_needs needs;
 	mr_layer_symbols symbols;
 } mr_stage_step;

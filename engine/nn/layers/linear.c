@@ -67,11 +67,25 @@ static uint32_t linear_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_pa
 	return 2;
 }
 
+/* x W */
+static mr_gemm product(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples)
+{
+	return (mr_gemm){
+		.m = rows_of(cfg, in, samples),
+		.n = cfg->out,
+		.k = columns(cfg, in),
+		.tb = cfg->transposed,
+		.bias = !cfg->no_bias && !cfg->bias_elsewhere,
+		.act = cfg->act,
+	};
+}
+
 static void linear_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 			 mr_layer_needs *out)
 {
 	double flops = 2.0 * (double)samples * (double)in->rows * (double)in->cols * (double)cfg->out;
 	size_t bytes = mr_layer_bytes(k, rows_of(cfg, in, samples) * cfg->out);
+	mr_gemm g = product(cfg, in, samples);
 
 	*out = (mr_layer_needs){
 		.x_w = true,
@@ -82,6 +96,8 @@ static void linear_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t sa
 		.flops_w = flops,
 	};
 	out->scratch = mr_part_grads_bytes(cfg, (columns(cfg, in) + !cfg->no_bias) * cfg->out, k);
+	if (k && k->panel_bytes && !cfg->transposed)
+		out->panels = k->panel_bytes(k, &g);
 	if (cfg->act == MR_ACT_GELU)
 		mr_saved_add(&out->aux_i, k ? k->gelu_aux : "", bytes);
 	if (cfg->act != MR_ACT_NONE)
@@ -90,16 +106,11 @@ static void linear_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t sa
 
 static mr_status linear_forward(const mr_layer_call *c)
 {
-	mr_gemm g = {
-		.m = rows_of(c->cfg, c->in, c->samples),
-		.n = c->out->cols,
-		.k = columns(c->cfg, c->in),
-		.tb = c->cfg->transposed,
-		.bias = !c->cfg->no_bias && !c->cfg->bias_elsewhere,
-		.act = c->cfg->act,
-		.addend = c->addend,
-	};
+	mr_gemm g = product(c->cfg, c->in, c->samples);
 
+	g.addend = c->addend;
+	g.packed = c->panels;
+	g.packs = c->packs;
 	if (mr_layer_is_next_row(c) && g.tb)
 		return c->k->row_product(c->kc, &(mr_row_product_args){.g = &g, .a = c->x[0], .b = c->w[0],
 								       .bias = g.bias ? c->w[1] : NULL,

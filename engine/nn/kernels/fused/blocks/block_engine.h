@@ -22,6 +22,7 @@ typedef struct mr_block_engine {
 	mr_block_stored_fn *stored; /* NULL: B is always packed; else `pairs` is 1 */
 	mr_block_fn *turned, *turned_half; /* with A read where it is stored, and with B's first 16 columns only */
 	int64_t turned_least, turned_most; /* rows of dz for which dz W^T is computed with W in the place of A */
+	int64_t kept_most;     /* rows of A up to which panels of B that are kept from product to product pay */
 } mr_block_engine;
 
 mr_block_fn mr_block_amx, mr_block_amx_turned, mr_block_amx_turned_half, mr_block_model;

@@ -12,9 +12,10 @@
  * Weights are read where they are stored if there are few rows of activations, by engines that can: x W interleaves
  * two rows of W in registers, and dz W^T is computed as its transpose, with rows of W, which are rows of pairs
  * already, in the place of A. Otherwise they are packed anew for each micro-batch that reads a version, but for all
- * steps of a recurrent layer at once (mr_gemm.packed). To keep the panels made F and I of 32 rows 20 % faster when
- * nothing else ran between them, but whole steps of 6 layers of 1024 with 8 to 64 rows a micro-batch and 2 to 8 of
- * them a step 0 to 5 % slower: there is more to write and to read.
+ * steps of a recurrent layer at once (mr_gemm.packed), and by amx for all micro-batches of few rows that read a version
+ * (block_engine.c). To keep the panels of avx512_bf16 made F and I of 32 rows 20 % faster when nothing else ran between
+ * them, but whole steps of 6 layers of 1024 with 8 to 64 rows a micro-batch and 2 to 8 of them a step 0 to 5 % slower:
+ * there is more to write and to read.
  */
 #ifndef MR_KERNELS_BLOCK_GEMM_H
 #define MR_KERNELS_BLOCK_GEMM_H

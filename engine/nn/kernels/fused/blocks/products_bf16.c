@@ -137,6 +137,14 @@ size_t mr_bf16_packed_bytes(const mr_kernels *k, const mr_gemm *g)
 	return engine ? mr_block_packed_bytes(&of) : 0;
 }
 
+size_t mr_bf16_panel_bytes(const mr_kernels *k, const mr_gemm *g)
+{
+	const char *why;
+	const mr_block_engine *engine = mr_block_engine_find(&why);
+
+	return engine && g->m <= engine->kept_most ? mr_bf16_packed_bytes(k, g) : 0;
+}
+
 /* The same by what the table of choices names for this shape. */
 static mr_status product(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
 			 const mr_block_out *out)

@@ -20,6 +20,9 @@ mr_block_step mr_bf16_step_of(const mr_kctx *kc, const mr_step *s, const void *g
 /** mr_kernels.packed_bytes. */
 size_t mr_bf16_packed_bytes(const mr_kernels *k, const mr_gemm *g);
 
+/** mr_kernels.panel_bytes. */
+size_t mr_bf16_panel_bytes(const mr_kernels *k, const mr_gemm *g);
+
 /** mr_kernels.joins_conv. */
 bool mr_bf16_joins_conv(const mr_kernels *k, const mr_conv *g);
 
