@@ -102,8 +102,7 @@ typedef struct mr_gemm {
 	                       NULL: none */
 	void *packed;       /* of products that all have one B: mr_kernels.packed_bytes of memory where the backend
 	                       keeps it as it reads it fastest, which the call with @packs fills; in f32 only with bias
-	                       beside.
-	                       NULL: B is read where it lies, with the same bits */
+	                       beside. NULL: B is read where it lies, with the same bits */
 	bool packs;
 	bool backward;      /* with @packed, in every second product: B is read from its end, which L2 still holds */
 } mr_gemm;
