@@ -86,11 +86,12 @@ function(mr_add_test layer kind suite)
   if("${layer}.${suite}" STREQUAL "checkpoint.kills")
     set(more "${more};TMPDIR=/tmp")
   endif()
-  # Tests neither read nor leave what profile keeps for the user: below /dev/null there is no folder for it.
+  # Tests neither read nor leave what profile keeps for the user: below /dev/null there is no folder for it,
+  # nor for a ccache that stands in the compiler's place.
   # A size that no machine has is refused, not a bug of the program. GCC 14 turns the detection of stacks used after
   # return on, and then stores 64-byte vectors to frames of 32-byte alignment.
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} SKIP_RETURN_CODE 77 ENVIRONMENT
-    "XDG_CACHE_HOME=/dev/null;\
+    "XDG_CACHE_HOME=/dev/null;CCACHE_DISABLE=1;\
 MR_GOLDEN=${CMAKE_SOURCE_DIR}/tests/golden;MR_SOURCE=${CMAKE_SOURCE_DIR};MR_BUILD=${CMAKE_BINARY_DIR};\
 ASAN_OPTIONS=detect_stack_use_after_return=0:allocator_may_return_null=1${more}")
   # Begun first: the long ones, so that no core is idle at the end.
