@@ -93,8 +93,8 @@ typedef struct candidate {
  * rows 261 and 225, 128 rows 380 and 389, 256 rows 622 and 735).
  *
  * Panels of x W that the micro-batches of a step share: whole steps of 6 layers of 1024 on two stages, packed anew and
- * kept, in turns on a Xeon that others disturbed, ms (the least): 4 micro-batches of 32 rows 17.8 and 14.9 (12.3 and
- * 10.5), 8 of 16 rows 27.1 and 25.9 (17.7 and 13.3), but 2 of 16 rows 11.0 and 11.7 and 2 of 64 rows level; 12 layers
+ * kept, in turns on a Xeon that others disturbed, ms (the least): 4 micro-batches of 32 rows 16.9 and 15.2 (10.6 and
+ * 9.67), 8 of 16 rows 23.5 and 19.7 (15.7 and 13.2), but 2 of 16 rows 11.0 and 11.7 and 2 of 64 rows level; 12 layers
  * of 768 of a GPT, which no cache holds, with 4 of 64 rows 754 and 818, of 32 rows 615 and 568, of 16 rows level.
  */
 static const candidate candidates[] = {
