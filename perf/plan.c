@@ -1,7 +1,7 @@
 /*
  * plan.c - what `plan --auto --verify 3` chooses, against everything that might have been chosen.
  *
- *	plan [--tiny] [--case NAME]... [--table choices|threads|runs]...
+ *	plan [--tiny] [--case NAME]... [--table choices|threads|runs]... [--precision f32|bf16]
  *
  * Six models with three sizes of a step each. For each the choice is made as the command makes it. Then the choice, the
  * best eight predictions, and the best candidate of each of some systems (sequential training among them) are trained
@@ -67,6 +67,8 @@ static const model tiny_model = {
 	{8, 8, 8}};
 static const char *const named[] = {MR_SEQUENTIAL, "data_parallel", "gpipe", "1f1b", "zb_h1", "zb_v", "interleaved"};
 
+static const char *precision = "f32"; /* of all models */
+
 #define N_MODELS (sizeof(models) / sizeof(models[0]))
 #define N_NAMED (sizeof(named) / sizeof(named[0]))
 
@@ -84,6 +86,7 @@ static void fill(const model *m, int64_t batch, mr_job *j)
 	for (const setting *set = m->set; set->key; set++)
 		check(mr_job_set(j, set->key, set->value), m->name);
 	check(mr_job_choose(j, MR_JOB_SYSTEM, MR_SEQUENTIAL), m->name);
+	check(mr_job_set(j, "precision", precision), m->name);
 	j->name = "plan";
 	j->base_dir = getenv("MR_SOURCE"); /* ctest says where the sources are */
 	j->train.steps = 1000000;
@@ -142,6 +145,7 @@ static void compare(const model *m, int64_t batch, score *sum)
 
 	fill(m, batch, &j);
 	q.job = &j;
+	q.measures = true;
 	check(mr_auto_search(&q, &a), m->name);
 	check(mr_auto_verify(&q, &a, VERIFIED), m->name);
 	n = rows_of(&a, row);
@@ -279,6 +283,9 @@ int main(int argc, char **argv)
 	const model *list = tiny ? &tiny_model : models;
 	size_t n = tiny ? 1 : N_MODELS, sizes = tiny ? 1 : N_SIZES;
 
+	for (int i = 1; i + 1 < argc; i++)
+		if (!strcmp(argv[i], "--precision"))
+			precision = argv[i + 1];
 	if (is_asked(argc, argv, "--table", "choices"))
 		choices(argc, argv, list, n, sizes);
 	if (is_asked(argc, argv, "--table", "threads"))

@@ -9,6 +9,7 @@
 #include "timing/metrics.h"
 #include "costs/cost_model.h"
 #include "costs/measured_machine.h"
+#include "choose/layer_survey.h"
 #include "session/host_map.h"
 #include "session/session_forecast.h"
 
@@ -23,6 +24,7 @@
 /* Memory is laid out for candidates whose step is at most this many times the best so far, and for those of one worker,
  * which are shown beside the best. */
 #define NEAR_BEST 2.0
+#define SURVEY_S 0.3 /* for each shape of the layers, in several turns */
 
 typedef mr_auto_search_state search;
 
@@ -521,6 +523,25 @@ static mr_status count_hosts(search *s)
 	return MR_OK;
 }
 
+mr_status mr_auto_load(search *s)
+{
+	if (s->loaded)
+		return MR_OK;
+	s->loaded = true;
+	return mr_session_load(&s->base);
+}
+
+static mr_status survey(search *s)
+{
+	uint32_t ignored;
+
+	if (!s->q.measures || !s->base.measured || s->base.costs || s->n_hosts > 1 || !s->here.kept)
+		return MR_OK;
+	MR_TRY(mr_auto_load(s));
+	mr_layer_survey(&s->base, s->a->batch, SURVEY_S, s->here.kept, &ignored);
+	return MR_OK;
+}
+
 static mr_status run(search *s)
 {
 	mr_workload of = mr_session_workload(&s->base);
@@ -530,10 +551,11 @@ static mr_status run(search *s)
 	a->batch = s->q.job->train.batch;
 	a->cores = s->base.topo.n_usable;
 	mr_topo_print(&s->base.topo, a->machine, sizeof(a->machine));
+	MR_TRY(count_hosts(s));
+	MR_TRY(survey(s));
 	MR_TRY(costs_for(s, &of, &c));
 	snprintf(a->source, sizeof(a->source), "%s", c.source);
 	mr_costs_fini(&c);
-	MR_TRY(count_hosts(s));
 	MR_TRY(mr_auto_candidates(s));
 	if (!a->n)
 		return nothing_fits(s);

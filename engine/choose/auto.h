@@ -56,6 +56,7 @@ typedef struct mr_auto_question {
 	uint64_t memory;       /* most bytes of the workers; 0: what the machine has */
 	bool plain;            /* only systems with their defaults and the automatic cut: no replicas, recomputation,
 	                          merged gradients or changes of the best */
+	bool measures;         /* layers of which nothing is kept are measured first (layer_survey.h); reads the data */
 	bool recalls;          /* figures of the machine that are kept from a quiet moment are not measured anew */
 } mr_auto_question;
 

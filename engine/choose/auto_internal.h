@@ -40,6 +40,9 @@ typedef struct mr_auto_search_state {
 	char least[160], least_why[200];
 } mr_auto_search_state;
 
+/** Load the data of the base, once. Errors: those of a session. */
+mr_status mr_auto_load(mr_auto_search_state *s) MR_MUST_USE;
+
 /** Predict @at, whose session is open, with the costs of the search and its corrections; @f: zero but for @of. The
  * caller calls mr_forecast_fini, also after an error. Errors: MR_ECONFIG, MR_ERESOURCE. */
 mr_status mr_auto_forecast(const mr_auto_search_state *s, mr_forecast *f) MR_MUST_USE;

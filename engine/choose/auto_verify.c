@@ -416,15 +416,6 @@ static mr_status measure_half(mr_auto_search_state *s)
 
 /* --- all of it --- */
 
-/* The data, once. */
-static mr_status load(mr_auto_search_state *s)
-{
-	if (s->loaded)
-		return MR_OK;
-	s->loaded = true;
-	return mr_session_load(&s->base);
-}
-
 /* Was a row of the system of @r measured or dropped, or is one of @row [n]? */
 static bool is_tried(const mr_auto *a, const mr_auto_row *r, const uint32_t *row, uint32_t n)
 {
@@ -513,7 +504,7 @@ static mr_status verify(mr_auto_search_state *s, uint32_t n)
 	double each;
 
 	n = n < MOST_AT_ONCE ? n : MOST_AT_ONCE;
-	MR_TRY(load(s));
+	MR_TRY(mr_auto_load(s));
 	k = next_rows(a, n, row);
 	MR_TRY(measure(s, row, k, true));
 	put_dropped_last(a);
@@ -549,6 +540,6 @@ mr_status mr_auto_verify(const mr_auto_question *q, mr_auto *a, uint32_t n)
 
 mr_status mr_auto_measure(mr_auto *a, const uint32_t *row, uint32_t n)
 {
-	MR_TRY(load(a->state));
+	MR_TRY(mr_auto_load(a->state));
 	return measure(a->state, row, n, false);
 }

@@ -168,6 +168,7 @@ static mr_status choose(const mr_args *args)
 	const char *path = mr_values_string(args->values, "output");
 	uint32_t verify = (uint32_t)mr_values_int(args->values, "verify");
 	mr_auto_question q = {.allow_stale = (uint32_t)mr_values_int(args->values, "allow-stale"),
+			      .measures = verify || mr_values_bool(args->values, "measure"),
 			      .systems = mr_values_string(args->values, "systems"),
 			      .memory = (uint64_t)mr_values_int(args->values, "memory")};
 	mr_config *config;
@@ -194,7 +195,7 @@ static mr_status choose(const mr_args *args)
 
 static mr_status make(mr_args *args)
 {
-	static const char *const with_auto[] = {"allow-stale", "verify", "memory", "systems", "picture"};
+	static const char *const with_auto[] = {"allow-stale", "measure", "verify", "memory", "systems", "picture"};
 	static const char *const without[] = {"compare", "plan", "cap", "format"};
 	const char *format = mr_values_string(args->values, "format");
 	bool all = mr_values_bool(args->values, "compare"), automatic = mr_values_bool(args->values, "auto");
@@ -252,6 +253,8 @@ static const mr_option options[] = {
 	 "with --auto: draw the machine with the stages, their memory and the schedule as SVG into this file"},
 	{"systems", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "with --auto: only these systems, with commas between; empty: all"},
+	{"measure", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
+	 "with --auto: measure the layers first, some seconds, unless that is kept from before; --verify does so, too"},
 	{"verify", MR_OPT_INT, "0", 0, 100, NULL, NULL,
 	 "with --auto: train this many of the best and some others in turns, correct the predictions, and choose by "
 	 "what they took"},

@@ -142,6 +142,12 @@ static double memory_rate(const mr_server *m, uint32_t k, uint32_t nodes)
 	return fmin(rate, nodes * mr_model_memory_rate(m));
 }
 
+/* Of @k cores that have all in their second caches. */
+static double l2_rate(const mr_server *m, uint32_t k)
+{
+	return m->l2_gbs > 0 ? k * m->l2_gbs * 1e9 : INFINITY;
+}
+
 /* The bandwidth at which @k cores of @nodes nodes, of a run that uses @used, use @bytes again and again. What their
  * part of the L3 does not hold, *@memory of it, comes from memory. */
 static double rate_of(const mr_server *m, uint32_t k, uint32_t nodes, double used, double bytes, double *memory)
@@ -150,7 +156,7 @@ static double rate_of(const mr_server *m, uint32_t k, uint32_t nodes, double use
 
 	*memory = 0;
 	if (bytes <= k * 1024.0 * m->l2_kib)
-		return INFINITY;
+		return l2_rate(m, k);
 	*memory = bytes > holds ? 1 - holds / bytes : 0;
 	return 1 / (*memory / memory_rate(m, k, nodes) + (1 - *memory) / (k * m->l3_gbs * 1e9));
 }
@@ -364,13 +370,14 @@ static void name_source(const mr_workload *of, const mr_server *m, uint32_t know
 	else if (known)
 		snprintf(out->source, sizeof(out->source),
 			 "modelled by what this machine's cores and memory %s, and for %u of %u layers by what "
-			 "profile measured before: %.0f GFLOP/s and %.1f GB/s of L3 a core, %.1f GB/s a node",
+			 "was measured of them: %.0f GFLOP/s and %.1f GB/s of L3 a core, %.1f GB/s a node",
 			 when, known, of->graph->n_nodes, mr_model_peak(m, of) / 1e9,
 			 m->l3_gbs, mr_model_memory_rate(m) / 1e9);
 	else if (here)
 		snprintf(out->source, sizeof(out->source),
 			 "modelled by what this machine's cores and memory %s: %.0f GFLOP/s and %.1f GB/s of L3 "
-			 "a core, %.1f GB/s a node; layers were not measured: profile -o FILE, then --costs FILE",
+			 "a core, %.1f GB/s a node; layers were not measured: plan --auto --measure, or "
+			 "profile -o FILE, then --costs FILE",
 			 when, mr_model_peak(m, of) / 1e9, m->l3_gbs, mr_model_memory_rate(m) / 1e9);
 	else
 		snprintf(out->source, sizeof(out->source),
@@ -502,7 +509,7 @@ mr_status mr_costs_forecast(const mr_workload *of, double share, mr_costs *out)
 /* A team of @threads threads all of whose work is at @level. */
 static team team_at(const mr_workload *of, const mr_server *m, uint32_t threads, mr_model_level level)
 {
-	team t = {.m = m, .k = threads, .nodes = 1, .peak = mr_model_peak(m, of), .rate_pass = INFINITY};
+	team t = {.m = m, .k = threads, .nodes = 1, .peak = mr_model_peak(m, of), .rate_pass = l2_rate(m, threads)};
 
 	if (level == MR_MODEL_L3)
 		t.rate_pass = threads * m->l3_gbs * 1e9;

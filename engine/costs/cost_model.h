@@ -11,7 +11,8 @@
  *	         64 to 512 columns and 2 to 512 rows; costs.cost_model has them). And less where threads have no
  *	         work: results come in pieces of MR_MODEL_PIECE elements, so 5 pieces take 2 threads 3 turns
  *	bytes    inputs, outputs, weights, gradients and state that the pass reads and writes
- *	rate     none where what a worker touches again and again fits its second caches; the L3's of k cores where it
+ *	rate     where what a worker touches again and again fits its second caches, theirs if it was measured, else
+ *	         none; the L3's of k cores where it
  *	         fits its part of the L3; of what is more than that part, the memory's, which all workers of a node
  *	         share. The cores that a run uses share the L3s of their domains
  *	call     what an operation takes to begin and end
@@ -27,8 +28,8 @@
  *
  * The constants are those of the machine that machine.topology names (host/server.h); else those that were measured on
  * the machine at hand (measured_machine.h), where the session has them; else nominal ones, which say how a plan would
- * scale, not how fast it is. No layer was measured, but where the constants were, layers
- * that are like one that an earlier profile of this machine has kept take the times of that (kept_layers.h).
+ * scale, not how fast it is. No layer was measured, but where the constants were, layers that are like one that was
+ * measured on this machine take the times of that (kept_layers.h).
  */
 #ifndef MR_COSTS_COST_MODEL_H
 #define MR_COSTS_COST_MODEL_H

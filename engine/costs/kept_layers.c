@@ -1,6 +1,7 @@
 #include "costs/kept_layers.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,16 +109,36 @@ static uint64_t key_of(mr_kept_layers *k, const mr_workload *of, uint32_t node)
 	return fold_text(fold_text(h, mr_types_name(&of->kernels->types)), of->optim->ops->name);
 }
 
+/* A time for @samples samples between @a of fewer and @b of more: a power of the samples. */
+static double between(double a, double b, double at)
+{
+	return a > 0 && b > 0 ? a * pow(b / a, at) : fmax(a, b);
+}
+
 bool mr_kept_layers_find(mr_kept_layers *k, const mr_workload *of, uint32_t node, uint32_t threads,
 			 mr_kept_layer *out)
 {
-	const mr_kept_row *r = NULL;
+	const mr_kept_row *r = NULL, *around[2];
+	uint64_t key;
 
-	if (k && k->rows.n)
-		r = mr_kept_rows_nearest(&k->rows, key_of(k, of, node), of->samples, threads);
-	if (r)
-		*out = r->layer;
-	return r != NULL;
+	if (!k || !k->rows.n)
+		return false;
+	key = key_of(k, of, node);
+	r = mr_kept_rows_nearest(&k->rows, key, of->samples, threads);
+	if (!r)
+		return false;
+	*out = r->layer;
+	if ((r->layer.samples != of->samples || r->layer.threads != threads) &&
+	    mr_kept_rows_around(&k->rows, key, of->samples, threads, around)) {
+		const mr_kept_layer *a = &around[0]->layer, *b = &around[1]->layer;
+		double at = log((double)of->samples / (double)a->samples) /
+			    log((double)b->samples / (double)a->samples);
+
+		if ((a->u > 0) == (b->u > 0)) /* else w contains the step in one of them */
+			*out = (mr_kept_layer){of->samples, threads, between(a->f, b->f, at), between(a->i, b->i, at),
+					       between(a->w, b->w, at), between(a->u, b->u, at)};
+	}
+	return true;
 }
 
 /* Layer @node of @of as a row. */
@@ -164,17 +185,40 @@ static uint32_t collect(mr_kept_layers *kept, const mr_workload *of, const mr_co
 	return n;
 }
 
+/* The rows of @measured into *@fresh, which the caller frees. */
+static mr_status rows_of(mr_kept_layers *k, const mr_workload *of, const mr_costs *measured, mr_kept_row **fresh,
+			 uint32_t *n)
+{
+	*fresh = calloc(of->graph->n_nodes + 1u, sizeof(**fresh));
+	if (!*fresh)
+		return mr_fail(MR_ERESOURCE, "no memory for the times of %u layers", of->graph->n_nodes);
+	*n = collect(k, of, measured, *fresh);
+	return MR_OK;
+}
+
+mr_status mr_kept_layers_add(mr_kept_layers *k, const mr_workload *of, const mr_costs *measured)
+{
+	mr_kept_row *fresh;
+	mr_status st;
+	uint32_t n;
+
+	MR_TRY(rows_of(k, of, measured, &fresh, &n));
+	st = mr_kept_rows_add(&k->rows, fresh, n);
+	free(fresh);
+	return st;
+}
+
 mr_status mr_kept_layers_store(const mr_workload *of, const mr_costs *measured, bool anew, uint32_t *n)
 {
-	mr_kept_row *fresh = calloc(of->graph->n_nodes + 1u, sizeof(*fresh));
 	mr_kept_layers k = {0};
 	mr_kept_words here;
+	mr_kept_row *fresh;
 	mr_status st;
+	uint32_t n_fresh;
 
-	if (!fresh)
-		return mr_fail(MR_ERESOURCE, "no memory for the times of %u layers", of->graph->n_nodes);
+	MR_TRY(rows_of(&k, of, measured, &fresh, &n_fresh));
 	words_of_here(here);
-	st = mr_kept_rows_store(here, fresh, collect(&k, of, measured, fresh), anew, n);
+	st = mr_kept_rows_store(here, fresh, n_fresh, anew, n);
 	free(fresh);
 	return st;
 }

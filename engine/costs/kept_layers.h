@@ -1,9 +1,12 @@
 /*
- * kept_layers.h - what `profile` measured on this machine, kept for predictions of other models with layers like these.
+ * kept_layers.h - what `profile` and `plan --auto --measure` measured on this machine, kept for predictions of other
+ * models with layers like these.
  *
  * A row of the file is a layer: its kind, configuration and shapes, types, backend and optimizer as one key, the
  * samples of the micro-batch and the threads, and the seconds that F, I, W and U took. `plan` takes these for a layer
- * with the same key; for other samples or threads, times the ratio of what the cost model (cost_model.h) has for both.
+ * with the same key; for samples between those of two rows of as many threads, a power of the samples through both;
+ * for other samples or threads, those of the nearest row times the ratio of what the cost model (cost_model.h) has for
+ * both.
  * Layers without a row of nearly as many samples and threads are as modelled.
  *
  * The rows are for this processor, instruction set, library of kernels and program; store/kept_rows.h has the file.
@@ -24,10 +27,13 @@ typedef struct mr_kept_layers mr_kept_layers;
 mr_kept_layers *mr_kept_layers_open(void);
 void mr_kept_layers_close(mr_kept_layers *k); /* accepts NULL */
 
-/** What is kept of a layer like @node of @of, in the row with the nearest samples and threads. False: nothing. @k may
- * be NULL. One thread at a time. */
+/** What is kept of a layer like @node of @of: between two rows, or in the one with the nearest samples and threads,
+ * which @out then has. False: nothing. @k may be NULL. One thread at a time. */
 bool mr_kept_layers_find(mr_kept_layers *k, const mr_workload *of, uint32_t node, uint32_t threads,
 			 mr_kept_layer *out);
+
+/** Add @measured, the costs of the layers of @of, to @k alone. Errors: MR_ERESOURCE. */
+mr_status mr_kept_layers_add(mr_kept_layers *k, const mr_workload *of, const mr_costs *measured) MR_MUST_USE;
 
 /** Keep @measured, the costs of the layers of @of; where @anew, nothing else. *@n: rows in the file then. Errors:
  * MR_EIO with the reason, among them that there is no such folder; MR_ERESOURCE. */

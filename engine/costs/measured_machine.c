@@ -70,6 +70,7 @@ static void take_bandwidth(const mr_topo *t, const mr_bandwidth *b, mr_server *s
 
 	s->dram_gbs = fmax(memory->all.read, memory->all.triad) / 1e9 / t->n_nodes;
 	s->l3_gbs = l3->all.read > 0 ? l3->all.read / 1e9 / b->n_cores : memory->one.read / 1e9;
+	s->l2_gbs = b->at[MR_BANDWIDTH_L2].all.read / 1e9 / b->n_cores;
 	s->core_gbs = fmax(memory->one.read, memory->one.triad) / 1e9;
 	s->dram_gbs = fmax(s->dram_gbs, s->core_gbs); /* one core has measured more where others disturbed all */
 	s->link_gbs = s->dram_gbs;

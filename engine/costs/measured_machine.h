@@ -23,7 +23,7 @@ typedef struct mr_measured_machine {
 	const char *isa;  /* of f32 */
 	bool recalled;    /* bandwidth, f32 and bf16 are kept ones */
 	char busy[400];   /* what disturbed the measurement, and what is taken in its place; empty: nothing */
-	mr_kept_layers *kept; /* what profile measured on it before; NULL: nothing. Owned */
+	mr_kept_layers *kept; /* what was measured of layers on it; NULL: nothing. Owned */
 } mr_measured_machine;
 
 /** Take for @m, whose bandwidth, f32 and bf16 are measured on the machine of @processor, the kept ones if the

@@ -7,7 +7,7 @@
 #include "base/str.h"
 
 static const mr_server servers[] = {
-#define MR_SERVER(...) {__VA_ARGS__, 0}, /* core_gbs: none is published */
+#define MR_SERVER(...) {__VA_ARGS__, 0, 0}, /* core_gbs and l2_gbs: none are published */
 #include "host/servers.def"
 #undef MR_SERVER
 };

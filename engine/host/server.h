@@ -34,6 +34,7 @@ typedef struct mr_server {
 	                                                 where that is 0 */
 	const char *sources;
 	double core_gbs;                              /* reads of a core from memory; 0: no limit below that of L3 */
+	double l2_gbs;                                /* of a core from its second cache; 0: without limit */
 } mr_server;
 
 /* The letters of marks. */

@@ -162,7 +162,7 @@ mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double se
 			     mr_profile *out)
 {
 	bool together = method == MR_PROFILE_TOGETHER;
-	mr_bench_series s = {c, n_micro, seconds, out};
+	mr_bench_series s = {c, n_micro, seconds, out, method == MR_PROFILE_BRIEF};
 	bool any = true;
 
 	*out = (mr_profile){

@@ -27,6 +27,7 @@
 #include "profile/profile_live.h"
 
 #define MR_PROFILE_MIN_REPEATS 5u
+#define MR_PROFILE_FEW_REPEATS 2u
 #define MR_PROFILE_TRIES 3u       /* most tries of a measurement that is disturbed */
 #define MR_PROFILE_CALM 0.15      /* a spread up to this is no disturbance */
 #define MR_PROFILE_DISTURBED 0.25 /* a larger spread is worth a warning */
@@ -34,6 +35,8 @@
 
 typedef enum mr_profile_method {
 	MR_PROFILE_ALONE,    /* one stage at a time */
+	MR_PROFILE_BRIEF,    /* the same, but once, however disturbed, with MR_PROFILE_FEW_REPEATS behind one that does
+	                        not count, and nothing but times */
 	MR_PROFILE_TOGETHER, /* a stage of each worker at once */
 	MR_PROFILE_LIVE,     /* one at a time, then the plan itself and the commits that workers make together, if
 	                        mr_profile_is_live */

@@ -332,10 +332,10 @@ static mr_status set_up(bench *b)
 static mr_status measure_once(bench *b)
 {
 	uint64_t end = mr_clock_ns() + (uint64_t)(b->series->seconds * 1e9);
-	uint32_t left_out = 0;
+	uint32_t left_out = 0, least = b->series->brief ? MR_PROFILE_FEW_REPEATS : MR_PROFILE_MIN_REPEATS;
 
 	b->repeats = 0;
-	while (b->repeats < MR_PROFILE_MIN_REPEATS || (b->repeats < MAX_REPEATS && mr_clock_ns() < end)) {
+	while (b->repeats < least || (b->repeats < MAX_REPEATS && mr_clock_ns() < end)) {
 		uint64_t begin = mr_clock_ns(), delay = mr_sched_delay_ns(&b->delay);
 
 		MR_TRY(repeat(b, b->repeats));
@@ -353,12 +353,12 @@ static mr_status measure(bench *b)
 	b->least_spread = INFINITY;
 	mr_sched_delay_open(&b->delay, NULL);
 	MR_TRY(set_up(b));
-	for (uint32_t i = 0; i < WARM_UPS; i++)
+	for (uint32_t i = 0; i < (b->series->brief ? 1 : WARM_UPS); i++)
 		MR_TRY(repeat(b, -1));
 	b->warm = true;
 	if (b->gate)
 		MR_TRY(wait_for_all(b, &b->gate->warming));
-	for (uint32_t k = 0; k < MR_PROFILE_TRIES && b->least_spread > MR_PROFILE_CALM; k++) {
+	for (uint32_t k = 0; k < (b->series->brief ? 1 : MR_PROFILE_TRIES) && b->least_spread > MR_PROFILE_CALM; k++) {
 		double spread;
 
 		MR_TRY(measure_once(b));
@@ -390,7 +390,7 @@ static void thread(void *arg)
 	bench *b = arg;
 
 	b->status = measure(b);
-	if (b->status == MR_OK && b->out && !b->gate)
+	if (b->status == MR_OK && b->out && !b->gate && !b->series->brief)
 		b->status = count(b);
 	if (b->gate && !b->warm) /* no other stage may wait for one that has failed */
 		atomic_fetch_sub_explicit(&b->gate->warming, 1, memory_order_relaxed);

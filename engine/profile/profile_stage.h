@@ -20,6 +20,7 @@ typedef struct mr_bench_series {
 	uint32_t n_micro; /* micro-batches a sum */
 	double seconds;
 	mr_profile *out;
+	bool brief;       /* MR_PROFILE_BRIEF */
 } mr_bench_series;
 
 typedef struct mr_stage_bench mr_stage_bench;

@@ -3,43 +3,19 @@
 #include <stdlib.h>
 
 #include "costs/team_costs.h"
+#include "session/lone_profile.h"
 
 static mr_status measure_size(const mr_session *s, uint32_t threads, double seconds, mr_team_costs *t)
 {
-	mr_session at;
-	mr_workload of;
-	mr_job job;
-	mr_profile p = {0};
-	mr_costs c = {0};
+	mr_lone_profile p;
 	mr_stage_cost *layer;
-	mr_status st = mr_job_copy(s->job, &job);
+	mr_status st = mr_lone_profile_measure(s, threads, 0, MR_PROFILE_ALONE, seconds, &p);
 
 	if (st == MR_OK)
-		st = mr_job_choose(&job, MR_JOB_SYSTEM, MR_SEQUENTIAL);
-	job.machine.workers = 1;
-	job.machine.threads = threads;
-	job.machine.cpus = "";
-	job.partition = "auto";
-	job.source = (mr_job_source){0};
-	if (st == MR_OK)
-		st = mr_job_check(&job);
-	if (st == MR_OK && (st = mr_session_open_beside(&job, s, &at)) == MR_OK) {
-		mr_run_config r = mr_session_run_config(&at, NULL);
-
-		r.norm_every = 0;
-		st = mr_profile_measure(&r, at.n_micro, seconds, MR_PROFILE_ALONE, &p);
-		of = mr_session_workload(&at);
-		if (st == MR_OK)
-			st = mr_costs_of_profile(&of, &p, &c);
-		if (st == MR_OK)
-			st = mr_team_costs_add(t, s->graph->n_nodes, threads, &layer);
-		for (uint32_t i = 0; st == MR_OK && i < s->graph->n_nodes; i++)
-			layer[i] = c.layer[i];
-		mr_costs_fini(&c);
-		mr_profile_fini(&p);
-		mr_session_close(&at);
-	}
-	mr_job_fini(&job);
+		st = mr_team_costs_add(t, s->graph->n_nodes, threads, &layer);
+	for (uint32_t i = 0; st == MR_OK && i < s->graph->n_nodes; i++)
+		layer[i] = p.costs.layer[i];
+	mr_lone_profile_fini(&p);
 	return st;
 }
 

@@ -23,6 +23,7 @@
 #define MAX_BYTES ((size_t)16 << 20)
 #define MOST_ROWS 50000u
 #define FARTHEST 3.0 /* doublings of samples and threads between a row and a layer that takes it */
+#define MORE 1.25
 
 const char *const mr_kept_word[MR_KEPT_WORDS] = {"processor", "instructions", "kernels", "program"};
 
@@ -128,7 +129,8 @@ static void read_file(const char *path, mr_kept_words words, mr_kept_rows *k)
 		return;
 	}
 	if (strlen(text) != len || !is_of_here(text, words, why, sizeof(why)) || !read_rows(k, text)) {
-		mr_notice("warning: %s %s: it is ignored until millrace profile replaces it", path, why);
+		mr_notice("warning: %s %s: it is ignored until millrace profile, or plan --auto "
+			  "--measure, replaces it", path, why);
 		mr_kept_rows_fini(k);
 	}
 	free(text);
@@ -151,17 +153,19 @@ void mr_kept_rows_fini(mr_kept_rows *k)
 
 /* --- looking up --- */
 
-/* Doublings between @r and a layer with these samples and threads. */
+/* Doublings between @r and a layer with these samples and threads. Those of threads count more: how a layer gains by a
+ * team varies more from layer to layer than how it does by samples. */
 static double distance(const mr_kept_row *r, int64_t samples, uint32_t threads)
 {
 	const mr_kept_layer *l = &r->layer;
 
-	return fabs(log2((double)l->samples / (double)samples)) + fabs(log2((double)l->threads / threads));
+	return fabs(log2((double)l->samples / (double)samples)) +
+	       MORE * fabs(log2((double)l->threads / threads));
 }
 
-const mr_kept_row *mr_kept_rows_nearest(const mr_kept_rows *k, uint64_t key, int64_t samples, uint32_t threads)
+/* The first row of @key or of a later one. */
+static uint32_t first_of(const mr_kept_rows *k, uint64_t key)
 {
-	const mr_kept_row *best = NULL;
 	uint32_t low = 0, high = k->n;
 
 	while (low < high) {
@@ -172,10 +176,34 @@ const mr_kept_row *mr_kept_rows_nearest(const mr_kept_rows *k, uint64_t key, int
 		else
 			high = middle;
 	}
-	for (; low < k->n && k->at[low].key == key; low++)
-		if (!best || distance(&k->at[low], samples, threads) < distance(best, samples, threads))
-			best = &k->at[low];
+	return low;
+}
+
+const mr_kept_row *mr_kept_rows_nearest(const mr_kept_rows *k, uint64_t key, int64_t samples, uint32_t threads)
+{
+	const mr_kept_row *best = NULL;
+
+	for (uint32_t i = first_of(k, key); i < k->n && k->at[i].key == key; i++)
+		if (!best || distance(&k->at[i], samples, threads) < distance(best, samples, threads))
+			best = &k->at[i];
 	return best && distance(best, samples, threads) <= FARTHEST ? best : NULL;
+}
+
+bool mr_kept_rows_around(const mr_kept_rows *k, uint64_t key, int64_t samples, uint32_t threads,
+			 const mr_kept_row *around[2])
+{
+	around[0] = around[1] = NULL;
+	for (uint32_t i = first_of(k, key); i < k->n && k->at[i].key == key; i++) {
+		const mr_kept_row *r = &k->at[i];
+
+		if (r->layer.threads != threads)
+			continue;
+		if (r->layer.samples < samples && (!around[0] || r->layer.samples > around[0]->layer.samples))
+			around[0] = r;
+		if (r->layer.samples > samples && (!around[1] || r->layer.samples < around[1]->layer.samples))
+			around[1] = r;
+	}
+	return around[0] && around[1];
 }
 
 uint32_t mr_kept_rows_same(const mr_kept_row *at, uint32_t n, const mr_kept_row *r)
@@ -189,8 +217,7 @@ uint32_t mr_kept_rows_same(const mr_kept_row *at, uint32_t n, const mr_kept_row 
 
 /* --- writing --- */
 
-/* Add @fresh in place of its rows. */
-static mr_status add_rows(mr_kept_rows *k, const mr_kept_row *fresh, uint32_t n)
+mr_status mr_kept_rows_add(mr_kept_rows *k, const mr_kept_row *fresh, uint32_t n)
 {
 	mr_kept_row *wide = realloc(k->at, (k->n + n + 1u) * sizeof(*wide));
 	uint32_t left = 0;
@@ -259,7 +286,7 @@ mr_status mr_kept_rows_store(mr_kept_words words, const mr_kept_row *fresh, uint
 	MR_TRY(lock_folder(path, &lock));
 	if (!anew)
 		read_file(path, words, &k);
-	st = add_rows(&k, fresh, n);
+	st = mr_kept_rows_add(&k, fresh, n);
 	if (st == MR_OK)
 		st = write_file(&k, words, path);
 	*rows = k.n;

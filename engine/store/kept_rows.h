@@ -51,8 +51,16 @@ void mr_kept_rows_fini(mr_kept_rows *k);
 /** The row of @key with the nearest samples and threads, if these are near; else NULL. */
 const mr_kept_row *mr_kept_rows_nearest(const mr_kept_rows *k, uint64_t key, int64_t samples, uint32_t threads);
 
+/** The rows of @key with @threads threads and the next fewer and the next more samples than @samples. False: one of
+ * them is missing. */
+bool mr_kept_rows_around(const mr_kept_rows *k, uint64_t key, int64_t samples, uint32_t threads,
+			 const mr_kept_row *around[2]) MR_MUST_USE;
+
 /** The one of @at[@n] that has the key, the samples and the threads of @r; @n: there is none. */
 uint32_t mr_kept_rows_same(const mr_kept_row *at, uint32_t n, const mr_kept_row *r);
+
+/** Add @fresh[@n], no two of which are the same, to @k alone, in place of their rows. Errors: MR_ERESOURCE. */
+mr_status mr_kept_rows_add(mr_kept_rows *k, const mr_kept_row *fresh, uint32_t n) MR_MUST_USE;
 
 /** Add @fresh[@n], no two of which are the same, to the file in place of their rows; where @anew, of all rows. *@rows:
  * how many it has then. Errors: MR_EIO with the reason, among them that there is no such folder; MR_ERESOURCE. */

@@ -55,7 +55,7 @@ static bool is_a(const mr_contender *a, const mr_auto_row *row)
 /* Replace the job of @x by the one that plan --auto finds for it. */
 static mr_status choose(mr_contender *x)
 {
-	mr_auto_question q = {.job = &x->job, .recalls = true};
+	mr_auto_question q = {.job = &x->job, .recalls = true, .measures = true};
 	mr_job chosen = {0};
 	mr_auto a = {0};
 	mr_status st = mr_auto_search(&q, &a);

@@ -94,8 +94,16 @@ expect 2 "--memory goes with --auto" deep.cfg --memory 1000
 expect 2 "--compare has no meaning with --auto" deep.cfg --auto --compare
 expect 3 "machine.topology describes another machine" deep.cfg --auto --topology core:2 --verify 1
 
+# Layers that are measured first.
+expect 2 "--measure goes with --auto" deep.cfg --measure
+expect 0 "layers by what was measured of them" deep.cfg --auto --measure
+sed -n 's/.*and for \([0-9]*\) of \([0-9]*\) layers .*/\1 \2/p' out | awk '{ exit !(NR == 1 && $1 == $2) }' ||
+	complain "not all layers were measured"
+expect 0 "modelled by published constants" deep.cfg --auto --measure --topology spr8480
+
 # The best in practice.
 expect 0 "measured" deep.cfg --auto --verify 2 --set machine.threads=1
+has "layers by what was measured of them"
 awk '$1 == "best" { exit !($(NF - 4) > 0) }' out || complain "nothing was measured"
 
 # A candidate that diverges is dropped, here by a correction of stale gradients that is far too strong (within 8 steps,

@@ -22,7 +22,7 @@ profile() {
 
 profile
 rows=$(wc -l <"$kept")
-expect 0 "and for 8 of 8 layers by what profile measured before" plan mlp.cfg --set "model.hidden=[16,16,16,16,16,16]"
+expect 0 "and for 8 of 8 layers by what was measured of them" plan mlp.cfg --set "model.hidden=[16,16,16,16,16,16]"
 
 # Cuts, orders and bits do not depend on it.
 plan_of() {

@@ -2,6 +2,7 @@
  */
 #include "costs/kept_layers.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,6 +226,26 @@ static void what_is_too_far_away_is_not_corrected(void)
 	close_model(&a);
 }
 
+/* Between rows of fewer and of more samples a time is a power of the samples through both, whatever the model has. */
+static void between_two_rows_times_follow_from_both(void)
+{
+	model few, many, c;
+
+	forget();
+	open_model(&few, "model.hidden=[32,32]");
+	keep(&few, 2, 1, 1, false);
+	open_model(&many, "model.hidden=[32,32] train.batch=32");
+	keep(&many, 7, 1, 1, false);
+	open_model(&c, "model.hidden=[32,32] train.batch=16");
+	CU_ASSERT_DOUBLE_EQUAL(factor_of(&c),
+			       sqrt(2 * few.modelled.layer[1].f * 7 * many.modelled.layer[1].f) /
+				       c.modelled.layer[1].f,
+			       1e-4);
+	close_model(&c);
+	close_model(&many);
+	close_model(&few);
+}
+
 static void save(const char *path, const char *text, size_t len)
 {
 	FILE *f = fopen(path, "w");
@@ -402,6 +423,7 @@ void mr_suite_kept_layers(void)
 	MR_TEST(a_step_inside_counts_once);
 	MR_TEST(rows_are_added_replaced_and_forgotten);
 	MR_TEST(what_is_too_far_away_is_not_corrected);
+	MR_TEST(between_two_rows_times_follow_from_both);
 	MR_TEST(files_of_another_machine_or_damaged_ones_are_ignored);
 	MR_TEST(two_at_once);
 	MR_TEST(without_a_folder_nothing_is_kept);
