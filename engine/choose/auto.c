@@ -77,28 +77,28 @@ static mr_status take_stages(const mr_forecast *f, mr_auto_row *r)
 	return MR_OK;
 }
 
-/* Of one layer with teams of @threads threads: those of the same teams, or the mean of all. */
-static mr_stage_cost factor_of(const search *s, uint32_t node, uint32_t threads)
+/* How far @k is from teams of @threads threads with micro-batches of @samples samples, in doublings: what another team
+ * took says less than what another micro-batch did. */
+static double distance(const mr_auto_factors *k, uint32_t threads, int64_t samples)
 {
-	mr_stage_cost sum = {0};
-	double n = 0;
+	return 100 * fabs(log2((double)k->threads / threads)) + fabs(log2((double)k->samples / (double)samples));
+}
 
-	for (uint32_t i = 0; i < s->n_factors; i++) {
-		const mr_auto_factors *k = &s->factors[i];
+/* Of one layer with teams of @threads threads and micro-batches of @samples samples: what the nearest ones took. */
+static mr_stage_cost factor_of(const search *s, uint32_t node, uint32_t threads, int64_t samples)
+{
+	const mr_auto_factors *near = NULL;
+	mr_stage_cost sum;
 
-		if (k->threads == threads) {
-			sum = k->log[node];
-			n = k->n;
-			break;
-		}
-		mr_cost_add(&sum, &k->log[node]);
-		n += k->n;
-	}
-	if (!(n > 0)) { /* nothing was learned */
-		sum = (mr_stage_cost){0};
-		n = 1;
-	}
-	return (mr_stage_cost){.f = exp(sum.f / n), .i = exp(sum.i / n), .w = exp(sum.w / n), .u = exp(sum.u / n)};
+	for (uint32_t i = 0; i < s->n_factors; i++)
+		if (s->factors[i].n > 0 &&
+		    (!near || distance(&s->factors[i], threads, samples) < distance(near, threads, samples)))
+			near = &s->factors[i];
+	if (!near) /* nothing was learned */
+		return (mr_stage_cost){.f = 1, .i = 1, .w = 1, .u = 1};
+	sum = near->log[node];
+	return (mr_stage_cost){.f = exp(sum.f / near->n), .i = exp(sum.i / near->n), .w = exp(sum.w / near->n),
+			       .u = exp(sum.u / near->n)};
 }
 
 /* With the costs of the base, whose micro-batches may be of another size. */
@@ -109,7 +109,7 @@ static mr_status costs_for(const search *s, const mr_workload *of, mr_costs *out
 	at.costs = s->base.costs;
 	MR_TRY(mr_costs_forecast(&at, s->share, out));
 	for (uint32_t n = 0; n < at.graph->n_nodes; n++) {
-		mr_stage_cost by = factor_of(s, n, at.place->worker[0].n_threads);
+		mr_stage_cost by = factor_of(s, n, at.place->worker[0].n_threads, at.samples);
 
 		mr_cost_scale(&out->layer[n], &by);
 	}

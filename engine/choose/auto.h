@@ -99,13 +99,13 @@ bool mr_auto_is_done(const mr_auto_row *r);
 mr_status mr_auto_job(const mr_auto_question *q, const mr_auto_row *r, mr_job *job) MR_MUST_USE;
 
 /**
- * Train the first @n rows and the best of one worker, in turns, for bursts of at most MR_AUTO_STEPS steps; correct the
- * predictions of all candidates, once, by what passes of the stages took in these runs and by how much longer their
- * steps were than these passes explain; train the first @n by then, unless they were. A burst during which other
- * programs took more than a tenth of the processors is made again, up to five
- * of a candidate, and the faster time counts. Where steps are short, so that a
- * second is enough, train others too, first those of systems that none was of. Train those that came within a tenth of
- * the fastest again, and sort by what was measured. Two runs on half of the cores each are trained at once, where they
+ * Train the first @n rows and the best of one worker with most threads, in turns, for bursts of at most MR_AUTO_STEPS
+ * steps; correct the predictions of all candidates, once, by what passes of the stages took in these runs (of the same
+ * micro-batches and teams, or the nearest) and by how much longer their steps were than these passes explain; train the
+ * first @n by then, unless they were. A burst during which other programs took more than a tenth of the processors is
+ * made again, up to five of a candidate, and the faster time counts. Where steps are short, so that a second is enough,
+ * train others too, first those of systems that none was of. Train those that came within a tenth of the fastest again,
+ * and sort by what was measured. Two runs on half of the cores each are trained at once, where they
  * are predicted to be worth it. A candidate that cannot be trained, or whose training diverges, is dropped. As long as
  * the first is stale, it and the best that flushes are trained for up to MR_AUTO_LOSS_STEPS steps, and steps to the
  * same loss count: its time is that to a loss. Errors: those of a training; MR_EDIVERGED where all candidates diverged;

@@ -6,13 +6,15 @@
 #include "session/session_forecast.h"
 #include "costs/measured_machine.h"
 
-/* Measured times over predicted ones of all layers, by teams of @threads threads; sums of logarithms of @n runs. What
- * backward passes took is known of i and w together. */
+/* Measured times over predicted ones of all layers, by teams of @threads threads with micro-batches of @samples
+ * samples; sums of logarithms of @n runs. What backward passes took is known of i and w together. */
 typedef struct mr_auto_factors {
 	uint32_t threads;
+	int64_t samples;
 	double n;
 	mr_stage_cost *log; /* [nodes]; owned */
 } mr_auto_factors;
+#define MR_AUTO_FACTORS 24u
 #define MR_AUTO_TEAMS 8u
 
 /* Measured steps over those predicted with corrected passes; sum of logarithms of @n runs. */
@@ -26,7 +28,7 @@ typedef struct mr_auto_search_state {
 	mr_session base;
 	mr_measured_machine here;
 	mr_auto *a;
-	mr_auto_factors factors[MR_AUTO_TEAMS]; /* [n_factors] */
+	mr_auto_factors factors[MR_AUTO_FACTORS]; /* [n_factors] */
 	uint32_t n_factors;
 	mr_auto_rest rest[MR_AUTO_TEAMS]; /* [n_rest] */
 	uint32_t n_rest;

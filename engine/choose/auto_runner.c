@@ -1,5 +1,7 @@
 #include "choose/auto_runner.h"
 
+#include <stdlib.h>
+
 /* Plans that end with the run are made for all steps that a candidate may make. */
 #define LONGEST ((MR_AUTO_ROUNDS + MR_AUTO_AGAIN) * MR_AUTO_STEPS + MR_AUTO_LOSS_STEPS)
 
@@ -36,6 +38,7 @@ void mr_auto_runner_close(mr_auto_runner *x)
 		mr_session_close(&x->s);
 	mr_job_fini(&x->job);
 	mr_job_fini(&x->made);
+	free(x->warm);
 	*x = (mr_auto_runner){0};
 }
 
@@ -65,5 +68,19 @@ mr_status mr_auto_runner_burst(mr_auto_runner *x, uint32_t n, double *loss, doub
 
 	MR_TRY(mr_executor_run(&x->s.executor, x->steps + n, follow, &w, &x->steps));
 	*step_s = w.n > 1 ? (double)(w.last_ns - w.first_ns) / 1e9 / (double)(w.n - 1) : 0;
+	return MR_OK;
+}
+
+mr_status mr_auto_runner_is_warm(mr_auto_runner *x)
+{
+	const mr_run *run = mr_executor_run_of(&x->s.executor);
+
+	free(x->warm);
+	x->warm = malloc(run->n_workers * sizeof(*x->warm));
+	if (!x->warm)
+		return mr_fail(MR_ERESOURCE, "no memory for the times of %u workers", run->n_workers);
+	for (uint16_t w = 0; w < run->n_workers; w++)
+		x->warm[w] = run->worker[w].stats;
+	x->warm_steps = x->steps;
 	return MR_OK;
 }

@@ -36,18 +36,20 @@ static double clamp(double measured, double predicted)
 	return measured > 0 && predicted > 0 ? fmin(fmax(measured / predicted, 1 / MOST_FACTOR), MOST_FACTOR) : 1;
 }
 
-/* The factors of teams of @threads threads, made when they are new; NULL: there is no room. */
-static mr_auto_factors *factors_of(mr_auto_search_state *s, uint32_t threads)
+/* The factors of teams of @threads threads with micro-batches of @samples samples, made when they are new; NULL: there
+ * is no room. */
+static mr_auto_factors *factors_of(mr_auto_search_state *s, uint32_t threads, int64_t samples)
 {
 	mr_auto_factors *k;
 
 	for (uint32_t i = 0; i < s->n_factors; i++)
-		if (s->factors[i].threads == threads)
+		if (s->factors[i].threads == threads && s->factors[i].samples == samples)
 			return &s->factors[i];
-	if (s->n_factors == MR_AUTO_TEAMS)
+	if (s->n_factors == MR_AUTO_FACTORS)
 		return NULL;
 	k = &s->factors[s->n_factors];
-	*k = (mr_auto_factors){.threads = threads, .log = calloc(s->base.graph->n_nodes, sizeof(*k->log))};
+	*k = (mr_auto_factors){.threads = threads, .samples = samples,
+			       .log = calloc(s->base.graph->n_nodes, sizeof(*k->log))};
 	return k->log ? &s->factors[s->n_factors++] : NULL;
 }
 
@@ -78,13 +80,16 @@ static mr_stage_cost predicted_of(const mr_forecast *f, uint16_t w)
 	return sum;
 }
 
-static mr_stage_cost measured_of(const mr_worker_stats *x, double bodies)
+/* What a worker spent on an iteration of its body, from @then to @now. */
+static mr_stage_cost measured_of(const mr_worker_stats *then, const mr_worker_stats *now, double bodies)
 {
-	double each = 1e-9 / bodies;
+	double each[MR_N_OPS];
 
-	return (mr_stage_cost){.f = each * (double)(x->busy_ns[MR_OP_F] + x->busy_ns[MR_OP_R]),
-			       .i = each * (double)(x->busy_ns[MR_OP_B] + x->busy_ns[MR_OP_I] + x->busy_ns[MR_OP_W]),
-			       .u = each * (double)(x->busy_ns[MR_OP_U] + x->busy_ns[MR_OP_AR] + x->busy_ns[MR_OP_N])};
+	for (int k = 0; k < MR_N_OPS; k++)
+		each[k] = 1e-9 / bodies * (double)(now->busy_ns[k] - then->busy_ns[k]);
+	return (mr_stage_cost){.f = each[MR_OP_F] + each[MR_OP_R],
+			       .i = each[MR_OP_B] + each[MR_OP_I] + each[MR_OP_W],
+			       .u = each[MR_OP_U] + each[MR_OP_AR] + each[MR_OP_N]};
 }
 
 static void add_factor(const mr_session *s, mr_auto_factors *k, const mr_stage_cost *by, uint16_t worker)
@@ -100,19 +105,19 @@ static void add_factor(const mr_session *s, mr_auto_factors *k, const mr_stage_c
 /* The waits of a run are known when its passes are: compare what each worker did with what it was predicted to do. */
 static mr_status learn(mr_auto_search_state *s, const mr_auto_runner *x)
 {
-	mr_auto_factors *k = factors_of(s, x->s.place.worker[0].n_threads);
+	mr_auto_factors *k = factors_of(s, x->s.place.worker[0].n_threads, x->s.samples);
 	mr_forecast f = {.of = mr_session_workload(&x->s)};
 	mr_auto_search_state plain = *s; /* without corrections */
 	mr_run *run = mr_executor_run_of(&x->s.executor);
 	mr_status st;
 
-	if (!k || !mr_plan_list(x->s.plan, 0, MR_BODY)->n)
+	if (!k || !x->warm || !mr_plan_list(x->s.plan, 0, MR_BODY)->n)
 		return MR_OK;
 	plain.n_factors = 0;
 	st = mr_auto_forecast(&plain, &f);
 	for (uint16_t w = 0; st == MR_OK && w < run->n_workers; w++) {
-		double bodies = (double)x->steps / mr_forecast_steps(x->s.plan);
-		mr_stage_cost is = measured_of(&run->worker[w].stats, bodies), was = predicted_of(&f, w);
+		double bodies = (double)(x->steps - x->warm_steps) / mr_forecast_steps(x->s.plan);
+		mr_stage_cost is = measured_of(&x->warm[w], &run->worker[w].stats, bodies), was = predicted_of(&f, w);
 		double back = log(clamp(is.i, was.i));
 		mr_stage_cost by = {.f = log(clamp(is.f, was.f)), .i = back, .w = back, .u = log(clamp(is.u, was.u))};
 
@@ -189,6 +194,7 @@ static mr_status measure_rounds(const mr_auto_search_state *s, mr_auto_runner *x
 
 	for (uint32_t i = 0; i < n; i++) {
 		MR_TRY(burst(s, &x[i], WARM_STEPS, &step_s));
+		MR_TRY(mr_auto_runner_is_warm(&x[i]));
 		x[i].burst_steps = steps_of_burst(&x[i], step_s);
 	}
 	for (uint32_t round = 0; round < rounds; round++)
@@ -267,10 +273,21 @@ static bool is_known(const mr_auto *a, uint32_t i, const uint32_t *row, uint32_t
 	return false;
 }
 
-/* Those of the first @n different rows that were not measured, and the best of one worker. */
+/* Most threads that one worker has. */
+static uint32_t most_threads(const mr_auto *a)
+{
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < a->n && mr_auto_is_done(&a->row[i]); i++)
+		if (a->row[i].workers == 1 && a->row[i].threads > most)
+			most = a->row[i].threads;
+	return most;
+}
+
+/* Those of the first @n different rows that were not measured, and the best of one worker with most threads. */
 static uint32_t next_rows(const mr_auto *a, uint32_t n, uint32_t *row)
 {
-	uint32_t k = 0, first[MOST_AT_ONCE], m = 0;
+	uint32_t k = 0, first[MOST_AT_ONCE], m = 0, most = most_threads(a);
 	bool alone = false;
 
 	for (uint32_t i = 0; i < a->n && m < n && mr_auto_is_done(&a->row[i]); i++) {
@@ -281,12 +298,12 @@ static uint32_t next_rows(const mr_auto *a, uint32_t n, uint32_t *row)
 		if (again)
 			continue;
 		first[m++] = i;
-		alone |= a->row[i].workers == 1;
+		alone |= a->row[i].workers == 1 && a->row[i].threads == most;
 		if (!is_known(a, i, row, k))
 			row[k++] = i;
 	}
 	for (uint32_t i = 0; i < a->n && !alone; i++)
-		if (mr_auto_is_done(&a->row[i]) && a->row[i].workers == 1) {
+		if (mr_auto_is_done(&a->row[i]) && a->row[i].workers == 1 && a->row[i].threads == most) {
 			alone = true;
 			if (!(a->row[i].measured_s > 0))
 				row[k++] = i;
