@@ -45,13 +45,15 @@ static void compare(const mr_kernels *k, mr_kctx *kc, mr_gemm *g, size_t packed_
 	mr_dtype type = k->types.weights;
 	size_t bytes = (size_t)(g->m * g->n) * mr_dtype_bytes(type);
 	void *b = numbers(g->k * g->n, type), *bias = numbers(g->n, type), *packed = malloc(packed_bytes);
-	void *plain = malloc(bytes), *c = malloc(bytes);
+	void *plain = malloc(bytes), *c = malloc(bytes), *aux = malloc(bytes), *plain_aux = malloc(bytes);
+	bool keeps_input = g->act == MR_ACT_GELU;
 
-	CU_ASSERT_FATAL(packed && plain && c);
+	CU_ASSERT_FATAL(packed && plain && c && aux && plain_aux);
 	memset(packed, 0xff, packed_bytes);
 	for (int i = 0; i < PRODUCTS; i++) {
 		void *a = numbers(g->m * g->k, type);
-		mr_gemm_args o = {.g = g, .a = a, .b = b, .bias = g->bias ? bias : NULL, .c = plain};
+		mr_gemm_args o = {.g = g, .a = a, .b = b, .bias = g->bias ? bias : NULL, .c = plain,
+				  .aux = keeps_input ? plain_aux : NULL};
 
 		g->packed = NULL;
 		MR_CHECK_OK(k->gemm(kc, &o));
@@ -59,29 +61,45 @@ static void compare(const mr_kernels *k, mr_kctx *kc, mr_gemm *g, size_t packed_
 		g->packs = i == 0;
 		g->backward = i == 1;
 		o.c = c;
+		o.aux = keeps_input ? aux : NULL;
 		memset(c, 0xff, bytes);
+		memset(aux, 0xff, bytes);
 		MR_CHECK_OK(k->gemm(kc, &o));
 		if (memcmp(c, plain, bytes))
-			fprintf(stderr, "\n%s in %s, [%lld, %lld] x [%lld, %lld]%s: product %d differs\n", k->name,
+			fprintf(stderr, "\n%s in %s, [%lld, %lld] x [%lld, %lld]%s%s%s: product %d differs\n", k->name,
 				mr_dtype_name(type), (long long)g->m, (long long)g->k, (long long)g->k,
-				(long long)g->n, g->tb ? " transposed" : "", i);
+				(long long)g->n, g->tb ? " transposed" : "", g->act ? " with act" : "",
+				g->addend ? " and addend" : "", i);
 		CU_ASSERT_FATAL(!memcmp(c, plain, bytes));
+		CU_ASSERT_FATAL(!keeps_input || !memcmp(aux, plain_aux, bytes));
 		free(a);
 	}
-	free(b), free(bias), free(packed), free(plain), free(c);
+	free(b), free(bias), free(packed), free(plain), free(c), free(aux), free(plain_aux);
+}
+
+/* What may follow on the product: an activation, one that keeps its input, or an addend, which goes to *@addend. */
+static void finish(mr_gemm *g, const mr_kernels *k, void **addend)
+{
+	static const mr_act act[] = {MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU, MR_ACT_NONE};
+	int64_t which = draw(4);
+
+	g->act = k ? act[which] : MR_ACT_NONE;
+	*addend = k && which == 3 ? numbers(g->m * g->n, k->types.activations) : NULL;
+	g->addend = *addend;
 }
 
 static void have_the_bits_of_plain_ones(void)
 {
 	static const char *const backend[] = {"fused", "auto", "onednn", "reference"};
 	static const mr_precision precision[] = {MR_AS_f32, MR_AS_bf16, MR_AS_bf16_pure};
-	int n[3] = {0};
+	int n[3] = {0}, finished = 0;
 
 	for (seed = 1; seed <= CASES; seed++) {
 		const mr_kernels *k;
 		int64_t type;
 		size_t bytes;
 		mr_kctx *kc;
+		void *addend = NULL;
 		mr_gemm g;
 
 		drawn = 0;
@@ -89,16 +107,20 @@ static void have_the_bits_of_plain_ones(void)
 		k = mr_kernels_of(backend[draw(8) ? draw(2) : 2 + draw(2)], precision[type]);
 		g = (mr_gemm){.m = length(64), .n = length(900), .k = length(4000), .tb = draw(2)};
 		g.bias = !g.tb && draw(2);
+		if (type && !g.tb) /* in f32 there is bias alone */
+			finish(&g, k, &addend);
 		bytes = k && k->packed_bytes ? k->packed_bytes(k, &g) : 0;
-		if (!bytes)
-			continue;
-		MR_CHECK_OK(k->ctx_create(k, 1 + (uint32_t)draw(3), &kc));
-		compare(k, kc, &g, bytes);
-		k->ctx_destroy(kc);
-		n[type]++;
+		if (bytes) {
+			MR_CHECK_OK(k->ctx_create(k, 1 + (uint32_t)draw(3), &kc));
+			compare(k, kc, &g, bytes);
+			k->ctx_destroy(kc);
+			n[type]++;
+			finished += g.act || g.addend;
+		}
+		free(addend);
 	}
 	if (mr_kernels_find("fused", MR_BF16))
-		CU_ASSERT(n[1] >= CASES / 10 && n[2] >= CASES / 10);
+		CU_ASSERT(n[1] >= CASES / 10 && n[2] >= CASES / 10 && finished >= CASES / 10);
 	if (mr_kernels_find("fused", MR_F32) && !strcmp(mr_kernels_isa(MR_F32), "avx512"))
 		CU_ASSERT(n[0] >= CASES / 20);
 }
