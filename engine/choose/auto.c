@@ -535,7 +535,14 @@ static mr_status survey(search *s)
 {
 	uint32_t ignored;
 
-	if (!s->q.measures || !s->base.measured || s->base.costs || s->n_hosts > 1 || !s->here.kept)
+	if (!s->q.measures)
+		return MR_OK;
+	if (s->base.topo.synthetic)
+		return mr_fail(MR_ECONFIG, "machine.topology describes another machine: only this one is measured");
+	if (s->n_hosts > 1)
+		return mr_fail(MR_EUSAGE, "--measure and --verify run on this machine alone, and the choice is for %u "
+			       "hosts", s->n_hosts);
+	if (s->base.costs || !s->here.kept) /* they were measured */
 		return MR_OK;
 	MR_TRY(mr_auto_load(s));
 	mr_layer_survey(&s->base, s->a->batch, SURVEY_S, s->here.kept, &ignored);

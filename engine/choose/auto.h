@@ -56,7 +56,8 @@ typedef struct mr_auto_question {
 	uint64_t memory;       /* most bytes of the workers; 0: what the machine has */
 	bool plain;            /* only systems with their defaults and the automatic cut: no replicas, recomputation,
 	                          merged gradients or changes of the best */
-	bool measures;         /* layers of which nothing is kept are measured first (layer_survey.h); reads the data */
+	bool measures;         /* layers of which nothing is kept are measured first (layer_survey.h), unless the job has
+	                          a file of costs; reads the data. The machine is the one at hand */
 	bool recalls;          /* figures of the machine that are kept from a quiet moment are not measured anew */
 } mr_auto_question;
 
@@ -83,8 +84,8 @@ typedef struct mr_auto {
 	char busy[400];        /* what disturbed the measurement of the machine; "": nothing */
 } mr_auto;
 
-/** Search. The caller calls fini, also after an error. Errors: MR_ERESOURCE: nothing fits, with what would; those of a
- * session of the job. */
+/** Search. The caller calls fini, also after an error. Errors: MR_ERESOURCE: nothing fits, with what would; MR_ECONFIG,
+ * MR_EUSAGE: what is to be measured is not this machine alone; those of a session of the job. */
 mr_status mr_auto_search(const mr_auto_question *q, mr_auto *out) MR_MUST_USE;
 void mr_auto_fini(mr_auto *a);
 
