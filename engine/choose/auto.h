@@ -56,8 +56,8 @@ typedef struct mr_auto_question {
 	uint64_t memory;       /* most bytes of the workers; 0: what the machine has */
 	bool plain;            /* only systems with their defaults and the automatic cut: no replicas, recomputation,
 	                          merged gradients or changes of the best */
-	bool measures;         /* layers of which nothing is kept are measured first (layer_survey.h), unless the job has
-	                          a file of costs; reads the data. The machine is the one at hand */
+	bool measures;         /* layers of which nothing is kept are measured first (layer_survey.h), unless the job
+	                          has a file of costs; reads the data. The machine is the one at hand */
 	bool recalls;          /* figures of the machine that are kept from a quiet moment are not measured anew */
 } mr_auto_question;
 
