@@ -16,6 +16,7 @@
 #include "costs/forecast.h"
 #include "costs/kept_layers.h"
 #include "costs/measured_machine.h"
+#include "store/kept_machine.h"
 
 typedef struct view {
 	const mr_session *s;
@@ -320,6 +321,8 @@ static mr_status measure(const mr_args *args, mr_session *s)
 	if (*roofline)
 		MR_TRY(mr_output_check(roofline));
 	c.norm_every = 0; /* times of steps without a norm */
+	if (mr_values_bool(args->values, "recalibrate"))
+		mr_kept_machine_forget();
 	MR_TRY(mr_measured_machine_rates(&here, &s->topo));
 	v.peak_gflops = here.f32;
 	st = mr_profile_measure(&c, s->n_micro, mr_values_float(args->values, "seconds"), method_of(args), &p);
@@ -375,7 +378,7 @@ static const mr_option options[] = {
 	 "live: each stage alone, then the instructions of the plan as it runs; alone: no more than that; together: "
 	 "stages of all workers at once"},
 	{"recalibrate", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
-	 "forget what earlier profiles kept of this machine, and keep this one's times alone"},
+	 "forget what was kept of this machine and of layers on it, and keep this one's figures alone"},
 	{0},
 };
 

@@ -12,6 +12,7 @@
 #define PAIR_US 2000u
 #define REMOTE_BYTES ((uint64_t)64 << 20) /* of each core that reads another node's memory */
 #define USUAL_L2_KIB 1024u
+#define SLOWER 0.8 /* less than this part of a figure that is kept is no chance: quiet ones differ by 5 % */
 /* FLOP a cycle that servers.def has for such cores; the clock follows from the measured peak. */
 #define F32_CYCLE 64u
 #define BF16_CYCLE 128u
@@ -94,28 +95,53 @@ static uint32_t numbers_of(mr_measured_machine *m, double *number[MR_KEPT_MACHIN
 	return n;
 }
 
+/* The smallest part of a kept number that was measured now. */
+static double least_part(double *const number[], uint32_t n, const mr_kept_machine *k)
+{
+	double least = 1;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (*number[i] > 0 && k->number[i] > 0)
+			least = fmin(least, *number[i] / k->number[i]);
+	return least;
+}
+
+/* Of each number the larger one, now and for later. */
+static void keep_best(double *const number[], uint32_t n, mr_kept_machine *k)
+{
+	time_t now = time(NULL);
+	struct tm utc;
+
+	for (uint32_t i = 0; i < n; i++)
+		*number[i] = k->number[i] = fmax(*number[i], k->number[i]);
+	if (gmtime_r(&now, &utc))
+		strftime(k->date, sizeof(k->date), "%Y-%m-%d %H:%M UTC", &utc);
+	(void)!mr_kept_machine_store(k); /* without a folder for caches nothing is kept */
+}
+
 void mr_measured_machine_judge(mr_measured_machine *m, const char *processor)
 {
 	mr_kept_machine k = {.n_cores = m->bandwidth.n_cores};
-	double *number[MR_KEPT_MACHINE_NUMBERS];
+	bool disturbed = mr_bandwidth_disturbed(&m->bandwidth), kept;
+	double *number[MR_KEPT_MACHINE_NUMBERS], part;
 	uint32_t n = numbers_of(m, number);
-	time_t now = time(NULL);
-	struct tm utc;
 	char why[160];
 
 	snprintf(k.processor, sizeof(k.processor), "%s", processor);
+	kept = mr_kept_machine_read(&k);
+	part = kept ? least_part(number, n, &k) : 1;
 	m->busy[0] = '\0';
 	m->recalled = false;
-	if (!mr_bandwidth_disturbed(&m->bandwidth)) {
-		for (uint32_t i = 0; i < n; i++)
-			k.number[i] = *number[i];
-		if (gmtime_r(&now, &utc))
-			strftime(k.date, sizeof(k.date), "%Y-%m-%d %H:%M UTC", &utc);
-		(void)!mr_kept_machine_store(&k); /* without a folder for caches nothing is kept */
+	if (!disturbed && part >= SLOWER) {
+		keep_best(number, n, &k);
 		return;
 	}
-	mr_bandwidth_disturbance(&m->bandwidth, why);
-	if (!mr_kept_machine_read(&k)) {
+	if (disturbed)
+		mr_bandwidth_disturbance(&m->bandwidth, why);
+	else
+		snprintf(why, sizeof(why), "cores or memory reached only %.0f %% of what they had, as where another "
+			 "virtual machine has a part of them", 100 * part);
+	if (!kept) {
 		snprintf(m->busy, sizeof(m->busy),
 			 "the machine was busy while it was measured: %s; nothing is kept from a quieter time, so "
 			 "these figures are too low", why);

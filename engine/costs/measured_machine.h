@@ -4,9 +4,11 @@
  * The same numbers as a machine of host/servers.def has, so that the model takes either: the peak of a core
  * (host/probe.h), the bandwidth of L3 and of memory with all cores busy (host/bandwidth.h), the time of a message
  * between two cores of a domain, of two domains and of two nodes, and the reads of a node's cores from another node's
- * memory. Sizes of caches are those of the topology. What other programs do at that time makes them worse: where a
- * measurement was disturbed (host/bandwidth.h), bandwidths and peaks are those of the last one that was not, which is
- * kept (store/kept_machine.h). They are for predictions alone: no order, cut or weight follows from them.
+ * memory. Sizes of caches are those of the topology. What other programs do at that time makes them worse: the best
+ * bandwidths and peaks of undisturbed measurements are kept (store/kept_machine.h), and where a measurement was
+ * disturbed, since other programs here took time (host/bandwidth.h) or since a figure is far below the kept one, as
+ * where another virtual machine has a part of the cores, the kept ones are taken. They are for predictions alone: no
+ * order, cut or weight follows from them.
  */
 #ifndef MR_COSTS_MEASURED_MACHINE_H
 #define MR_COSTS_MEASURED_MACHINE_H
@@ -27,7 +29,8 @@ typedef struct mr_measured_machine {
 } mr_measured_machine;
 
 /** Take for @m, whose bandwidth, f32 and bf16 are measured on the machine of @processor, the kept ones if the
- * measurement was disturbed, and say so in busy; else keep it. A test calls it with measurements that it makes up. */
+ * measurement was disturbed, and say so in busy; else of each number the better one, which is then kept. A test calls
+ * it with measurements that it makes up. */
 void mr_measured_machine_judge(mr_measured_machine *m, const char *processor);
 
 /** Measure bandwidth, f32 and bf16 of @t alone, and judge them; the rest of @m stays empty, and it needs no fini.

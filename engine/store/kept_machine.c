@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/result.h"
@@ -69,6 +70,14 @@ bool mr_kept_machine_read(mr_kept_machine *k)
 	ok = strlen(text) == len && take(text, k);
 	free(text);
 	return ok;
+}
+
+void mr_kept_machine_forget(void)
+{
+	char path[4096];
+
+	if (mr_kept_path(NAME, path, sizeof(path)))
+		unlink(path);
 }
 
 mr_status mr_kept_machine_store(const mr_kept_machine *k)

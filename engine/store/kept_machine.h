@@ -1,6 +1,6 @@
 /*
- * kept_machine.h - what the cores and caches of this machine reached when it was last measured without disturbance, in
- * a file below the user's folder for caches, kept-machine.csv beside the one of kept_rows.h.
+ * kept_machine.h - the best that the cores and caches of this machine reached when it was measured undisturbed, in a
+ * file below the user's folder for caches, kept-machine.csv beside the one of kept_rows.h.
  *
  * The file is lines "name value"; the first one names its form and the last one is a hash of all before it. A file of
  * another processor or of another number of cores, or a damaged one, is as none. It serves predictions alone.
@@ -25,6 +25,9 @@ typedef struct mr_kept_machine {
 
 /** Read what is kept for the processor and cores of @k; false: nothing, and @k is as before. */
 bool mr_kept_machine_read(mr_kept_machine *k);
+
+/** Remove the file, if there is one. */
+void mr_kept_machine_forget(void);
 
 /** Replace the file. Errors: MR_EIO with the reason, among them that there is no such folder. */
 mr_status mr_kept_machine_store(const mr_kept_machine *k) MR_MUST_USE;

@@ -17,6 +17,7 @@
 #include "costs/cost_model.h"
 #include "costs/measured_machine.h"
 #include "session/session.h"
+#include "store/kept_machine.h"
 #include "store/kept_path.h"
 
 #define BASE                                                                                                           \
@@ -382,11 +383,36 @@ static void a_busy_second_takes_the_kept_figures(void)
 	m.bandwidth.n_cores = 3;
 	mr_measured_machine_judge(&m, "cpu A");
 	CU_ASSERT(!m.recalled);
-	m = measured(40, 0.02); /* the last quiet one counts */
+	forget_machine();
+}
+
+/* Of quiet seconds the best figures count, each for itself; one far below them was not quiet, whoever took the time. */
+static void a_slow_second_takes_the_best_figures(void)
+{
+	mr_measured_machine m = measured(60, 0.01);
+
+	forget_machine();
 	mr_measured_machine_judge(&m, "cpu A");
+	m = measured(66, 0.01);
+	m.f32 = 90;
+	mr_measured_machine_judge(&m, "cpu A");
+	CU_ASSERT(!*m.busy && !m.recalled && l3_of(&m) == 66 && m.f32 == 100);
+	m = measured(59, 0.01);
+	mr_measured_machine_judge(&m, "cpu A");
+	CU_ASSERT(!*m.busy && !m.recalled && l3_of(&m) == 66 && m.f32 == 100);
+	m = measured(66, 0.01);
+	m.bf16 = 120;
+	mr_measured_machine_judge(&m, "cpu A");
+	CU_ASSERT(m.recalled && l3_of(&m) == 66 && m.bf16 == 200);
+	CU_ASSERT_PTR_NOT_NULL(strstr(m.busy, "reached only 60 % of what they had"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(m.busy, "figures of 20"));
+	mr_kept_machine_forget();
+	m = measured(40, 0.02);
+	mr_measured_machine_judge(&m, "cpu A");
+	CU_ASSERT(!*m.busy && !m.recalled && l3_of(&m) == 40);
 	m = measured(17, 0.46);
 	mr_measured_machine_judge(&m, "cpu A");
-	CU_ASSERT(l3_of(&m) == 40);
+	CU_ASSERT(m.recalled && l3_of(&m) == 40);
 	forget_machine();
 }
 
@@ -418,6 +444,7 @@ void mr_suite_kept_layers(void)
 	CU_pSuite mr_suite_ = CU_add_suite("kept_layers", make_folder, remove_folder);
 
 	MR_TEST(a_busy_second_takes_the_kept_figures);
+	MR_TEST(a_slow_second_takes_the_best_figures);
 	MR_TEST(a_damaged_machine_is_not_taken);
 	MR_TEST(other_models_have_the_times_of_layers_that_are_alike);
 	MR_TEST(a_step_inside_counts_once);
