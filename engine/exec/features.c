@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "exec/run_plan.h"
 #include "ir/frozen.h"
 #include "weights/carried.h"
 
@@ -14,19 +15,6 @@ static bool has_tables(const mr_run_config *c)
 		if (c->graph->params[p].lazy)
 			return true;
 	return false;
-}
-
-/* Micro-batches of a pipe that read a version, from which it pays: with two a step took 0 to 6 % longer. */
-#define PANEL_READERS 4u
-
-/* Do versions stay as they are once they are published, and do enough micro-batches read each? */
-static bool keeps_panels(const mr_run_config *c)
-{
-	const mr_contract *k = &c->plan->contract;
-
-	return c->kernels->panel_bytes && (k->flush == MR_FLUSH_LOCAL || k->flush == MR_FLUSH_BARRIER) &&
-	       k->need >= PANEL_READERS * c->plan->n_pipes && k->average.rule == MR_AVERAGE_NONE &&
-	       k->predict == MR_PREDICT_NONE;
 }
 
 /* Take over what @f does in place of the engine: functions, and nothing else. */

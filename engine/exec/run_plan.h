@@ -19,6 +19,10 @@ bool mr_run_has_split(const mr_plan *p);
 /** Does stage @s commit by a B or W with MR_INSTR_UPDATE, and never by U? */
 bool mr_run_steps_inside(const mr_plan *p, uint16_t s);
 
+/** Do versions stay as they are once they are published, and do enough micro-batches read each that weights as F reads
+ * them fastest (mr_stage_io.panels) are worth being kept? Features that change weights on their way have none, too. */
+bool mr_run_keeps_panels(const mr_run_config *c);
+
 /** Lay out the gradients of @stage, number @s, as its steps allow: where none is read behind its step all lie in one
  * place, and a table tied with a head may have none (mr_stage_step_rows; @norms: see there). Before any size of @stage
  * is read. Errors: MR_ERESOURCE. */

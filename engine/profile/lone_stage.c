@@ -45,6 +45,8 @@ static void layout(mr_lone_stage *x, mr_arena *a)
 	x->io.slot = take(a, z->slot_bytes);
 	x->io.scratch = take(a, z->scratch_bytes);
 	x->io.target = take(a, z->target_bytes);
+	x->io.panels = mr_run_keeps_panels(x->c) && z->panel_bytes ? take(a, z->panel_bytes) : NULL;
+	x->io.packs = true;
 	x->grad_out_bytes = z->grad_out_bytes;
 	x->grad_clean = take(a, z->grad_out_bytes);
 	x->tied = take(a, x->owner ? mr_stage_size(x->owner)->weight_bytes : 0);

@@ -21,7 +21,8 @@ typedef struct mr_lone_stage {
 	mr_stage_weights own;
 	mr_shard shard;      /* of these weights */
 	mr_region region;
-	mr_stage_io io;      /* of one training micro-batch, without loss, weights, add_grads and step */
+	mr_stage_io io;      /* of one training micro-batch, without loss, weights, add_grads and step; its F packs
+	                        panels if the run keeps some */
 	size_t grad_out_bytes;
 	void *grad_clean;    /* a copy of grad_out, which backward may overwrite */
 	void *tied;
