@@ -20,6 +20,7 @@
 #define WARM_UPS 2u
 #define MOST_DELAY 0.02   /* largest part of a repeat that its thread may wait for its core */
 #define MAX_LEFT_OUT 100u
+#define FEW_LEFT_OUT 4u /* of a brief measurement */
 #define COUNTED 8u         /* repeats in which the processor's events are counted */
 #define LEARNING_RATE 1e-12 /* the weights do not change: every repeat computes with the same numbers */
 
@@ -333,6 +334,7 @@ static mr_status measure_once(bench *b)
 {
 	uint64_t end = mr_clock_ns() + (uint64_t)(b->series->seconds * 1e9);
 	uint32_t left_out = 0, least = b->series->brief ? MR_PROFILE_FEW_REPEATS : MR_PROFILE_MIN_REPEATS;
+	uint32_t most_left_out = b->series->brief ? FEW_LEFT_OUT : MAX_LEFT_OUT;
 
 	b->repeats = 0;
 	while (b->repeats < least || (b->repeats < MAX_REPEATS && mr_clock_ns() < end)) {
@@ -340,7 +342,7 @@ static mr_status measure_once(bench *b)
 
 		MR_TRY(repeat(b, b->repeats));
 		delay = mr_sched_delay_ns(&b->delay) - delay;
-		if ((double)delay > MOST_DELAY * (double)(mr_clock_ns() - begin) && left_out < MAX_LEFT_OUT)
+		if ((double)delay > MOST_DELAY * (double)(mr_clock_ns() - begin) && left_out < most_left_out)
 			left_out++;
 		else
 			b->repeats++;
