@@ -77,8 +77,8 @@ static mr_status take_stages(const mr_forecast *f, mr_auto_row *r)
 	return MR_OK;
 }
 
-/* How far @k is from teams of @threads threads with micro-batches of @samples samples, in doublings: what another team
- * took says less than what another micro-batch did. */
+/* Doublings between @k and teams of @threads threads with micro-batches of @samples samples. Threads come first: a run
+ * with another team is used only if none has this one. */
 static double distance(const mr_auto_factors *k, uint32_t threads, int64_t samples)
 {
 	return 100 * fabs(log2((double)k->threads / threads)) + fabs(log2((double)k->samples / (double)samples));

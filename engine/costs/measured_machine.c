@@ -12,7 +12,7 @@
 #define PAIR_US 2000u
 #define REMOTE_BYTES ((uint64_t)64 << 20) /* of each core that reads another node's memory */
 #define USUAL_L2_KIB 1024u
-#define SLOWER 0.8 /* less than this part of a figure that is kept is no chance: quiet ones differ by 5 % */
+#define SLOWER 0.8 /* a figure below this part of its kept value: disturbed. Undisturbed runs differ by 5 % */
 /* FLOP a cycle that servers.def has for such cores; the clock follows from the measured peak. */
 #define F32_CYCLE 64u
 #define BF16_CYCLE 128u
@@ -95,7 +95,7 @@ static uint32_t numbers_of(mr_measured_machine *m, double *number[MR_KEPT_MACHIN
 	return n;
 }
 
-/* The smallest part of a kept number that was measured now. */
+/* The smallest ratio of a measured number to its kept value. */
 static double least_part(double *const number[], uint32_t n, const mr_kept_machine *k)
 {
 	double least = 1;
@@ -106,7 +106,7 @@ static double least_part(double *const number[], uint32_t n, const mr_kept_machi
 	return least;
 }
 
-/* Of each number the larger one, now and for later. */
+/* Takes and stores the larger of the measured and the kept value of each number. */
 static void keep_best(double *const number[], uint32_t n, mr_kept_machine *k)
 {
 	time_t now = time(NULL);

@@ -153,8 +153,8 @@ void mr_kept_rows_fini(mr_kept_rows *k)
 
 /* --- looking up --- */
 
-/* Doublings between @r and a layer with these samples and threads. Those of threads count more: how a layer gains by a
- * team varies more from layer to layer than how it does by samples. */
+/* Doublings between @r and a layer with these samples and threads; those of threads count MORE times, since how a layer
+ * scales with threads varies more between layers. */
 static double distance(const mr_kept_row *r, int64_t samples, uint32_t threads)
 {
 	const mr_kept_layer *l = &r->layer;

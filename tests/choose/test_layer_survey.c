@@ -9,8 +9,8 @@
 	"system.name=sequential train.steps=2 optimizer.lr=0.01 model.hidden=[32,24] "
 #define SECONDS 0.001
 
-/* A survey of the model with @sets and @batch samples; returns how many shapes were measured. Into *@same: whether each
- * layer has just what its batch by all cores took, and one of its micro-batches by one thread. */
+/* Surveys the model with @sets and @batch samples; returns the number of shapes measured. *@same: every layer has a row
+ * of the whole batch by all cores, and one by one thread. */
 static uint32_t survey(mr_kept_layers *k, const char *sets, int64_t batch, bool *same)
 {
 	mr_workload of;
@@ -48,12 +48,12 @@ static void each_shape_is_measured_once(void)
 	CU_ASSERT_TRUE(same);
 	CU_ASSERT_EQUAL(survey(k, "train.batch=8", 8, &same), 0);
 	CU_ASSERT_TRUE(same);
-	/* another model of layers like these: only what is new is reason to measure it */
+	/* another model: measured only if one of its layers is new */
 	CU_ASSERT(survey(k, "train.batch=8 model.hidden=[32,24,24]", 8, &same) > 0);
 	CU_ASSERT_TRUE(same);
 	CU_ASSERT_EQUAL(survey(k, "train.batch=8 model.hidden=[32,24,24,24]", 8, &same), 0);
 	CU_ASSERT_TRUE(same);
-	/* a batch that cannot be cut in the parts that were meant */
+	/* a prime batch: its only smaller micro-batch has one sample */
 	CU_ASSERT(survey(k, "train.batch=7", 7, &same) > 0);
 	CU_ASSERT_TRUE(same);
 	mr_kept_layers_close(k);

@@ -386,7 +386,8 @@ static void a_busy_second_takes_the_kept_figures(void)
 	forget_machine();
 }
 
-/* Of quiet seconds the best figures count, each for itself; one far below them was not quiet, whoever took the time. */
+/* The best value of each figure is kept. A measurement with a figure far below its kept value counts as disturbed, even
+ * where no other program here took time. */
 static void a_slow_second_takes_the_best_figures(void)
 {
 	mr_measured_machine m = measured(60, 0.01);

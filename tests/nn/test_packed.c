@@ -77,7 +77,7 @@ static void compare(const mr_kernels *k, mr_kctx *kc, mr_gemm *g, size_t packed_
 	free(b), free(bias), free(packed), free(plain), free(c), free(aux), free(plain_aux);
 }
 
-/* What may follow on the product: an activation, one that keeps its input, or an addend, which goes to *@addend. */
+/* Draws an epilogue for @g: none, an activation (GELU also writes aux), or an addend, allocated into *@addend. */
 static void finish(mr_gemm *g, const mr_kernels *k, void **addend)
 {
 	static const mr_act act[] = {MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU, MR_ACT_NONE};
