@@ -17,10 +17,7 @@
 #include "weights/tied_sum.h"
 
 #define MAX_REPEATS 200u
-#define WARM_UPS 2u
 #define MOST_DELAY 0.02   /* largest part of a repeat that its thread may wait for its core */
-#define MAX_LEFT_OUT 100u
-#define FEW_LEFT_OUT 4u /* of a brief measurement */
 #define COUNTED 8u         /* repeats in which the processor's events are counted */
 #define LEARNING_RATE 1e-12 /* the weights do not change: every repeat computes with the same numbers */
 
@@ -328,21 +325,34 @@ static mr_status set_up(bench *b)
 	return b->sample ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the times of %u layers", n_layers(b));
 }
 
+/* What a measurement takes at least and at most. */
+typedef struct effort {
+	uint32_t warm_ups, least_repeats, most_left_out, tries;
+} effort;
+
+static const effort *effort_of(const bench *b)
+{
+	static const effort usual = {2, MR_PROFILE_MIN_REPEATS, 100, MR_PROFILE_TRIES};
+	static const effort brief = {1, MR_PROFILE_FEW_REPEATS, 4, 1};
+
+	return b->series->brief ? &brief : &usual;
+}
+
 /* Repeat for the requested time. A repeat in which the thread had to wait for its core is made again, unless most are
  * such. */
 static mr_status measure_once(bench *b)
 {
 	uint64_t end = mr_clock_ns() + (uint64_t)(b->series->seconds * 1e9);
-	uint32_t left_out = 0, least = b->series->brief ? MR_PROFILE_FEW_REPEATS : MR_PROFILE_MIN_REPEATS;
-	uint32_t most_left_out = b->series->brief ? FEW_LEFT_OUT : MAX_LEFT_OUT;
+	const effort *e = effort_of(b);
+	uint32_t left_out = 0;
 
 	b->repeats = 0;
-	while (b->repeats < least || (b->repeats < MAX_REPEATS && mr_clock_ns() < end)) {
+	while (b->repeats < e->least_repeats || (b->repeats < MAX_REPEATS && mr_clock_ns() < end)) {
 		uint64_t begin = mr_clock_ns(), delay = mr_sched_delay_ns(&b->delay);
 
 		MR_TRY(repeat(b, b->repeats));
 		delay = mr_sched_delay_ns(&b->delay) - delay;
-		if ((double)delay > MOST_DELAY * (double)(mr_clock_ns() - begin) && left_out < most_left_out)
+		if ((double)delay > MOST_DELAY * (double)(mr_clock_ns() - begin) && left_out < e->most_left_out)
 			left_out++;
 		else
 			b->repeats++;
@@ -355,13 +365,13 @@ static mr_status measure(bench *b)
 	b->least_spread = INFINITY;
 	mr_sched_delay_open(&b->delay, NULL);
 	MR_TRY(set_up(b));
-	for (uint32_t i = 0; i < (b->series->brief ? 1 : WARM_UPS); i++)
+	for (uint32_t i = 0; i < effort_of(b)->warm_ups; i++)
 		MR_TRY(repeat(b, -1));
 	b->l.io.packs = false; /* most micro-batches read what the first one of their version packed */
 	b->warm = true;
 	if (b->gate)
 		MR_TRY(wait_for_all(b, &b->gate->warming));
-	for (uint32_t k = 0; k < (b->series->brief ? 1 : MR_PROFILE_TRIES) && b->least_spread > MR_PROFILE_CALM; k++) {
+	for (uint32_t k = 0; k < effort_of(b)->tries && b->least_spread > MR_PROFILE_CALM; k++) {
 		double spread;
 
 		MR_TRY(measure_once(b));
